@@ -1,5 +1,5 @@
-/* What `lineweave run` preloads where the program that it starts may not be the one that needs lineweave: a shell, a script, taskset, timeout,
- * srun, mpirun. No command line is read: each program decides where it is loaded.
+/* The library that `lineweave run` preloads if the program that it starts may not be the one that needs lineweave: a shell, a script, taskset,
+ * timeout, srun, mpirun. No command line is read: the library decides in each program when it is loaded.
  *
  * 1. Before main, in every process, look at what the loader has loaded.
  * 2. Where that is an MPI or a runtime of OpenMP without lineweave's library for it, or a Python, which loads its MPI later, become `lineweave run`
@@ -10,7 +10,7 @@
  * 5. At the end of a process whose MPI was used without that, one line says so.
  *
  * A library has to be loaded before the MPI to stand before it, so the process starts anew. Rejected: to preload the libraries of all interfaces,
- * which define the same functions; to load one from here, which comes after the MPI. What does not fit is left as it is, without a word. */
+ * which define the same functions; to load one from here, which comes after the MPI. Any other program is left as it is, without a message. */
 #define _GNU_SOURCE
 #include "../src/speaks.h"
 
@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The beginning of a library's name, and of lineweave's for it. Of an MPI that is not known, `lineweave run` says so. */
+/* The beginning of a library's name, and of lineweave's for it. `lineweave run` reports an MPI that is not known. */
 static const struct {
     const char *host, *ours;
 } LIBRARIES[] = {
@@ -65,8 +65,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *to) {
     return 0;
 }
 
-/* The path by which this program was started, if that is the file that runs: a Python finds its environment by it. A name without a slash would be
- * looked for on the PATH. */
+/* Returns the path by which this program was started, if that is the file that runs: a Python finds its environment by it. A name without a slash
+ * would be looked up on the PATH. */
 static const char *path_of(const struct stat *own, const char *argv0, char *room, size_t size) {
     const char *named[] = {(const char *)getauxval(AT_EXECFN), argv0};
     for (int i = 0; i < 2; i++) {
@@ -107,7 +107,7 @@ __attribute__((constructor)) static void choose(int argc, char **argv, char **en
     free(words);
 }
 
-/* The file of lineweave's library for the MPI in this file, beside this one; false: it is no MPI that is known. */
+/* Finds the file of lineweave's library for the MPI in this file, beside this one; false for a file that is no known MPI. */
 static bool ours_for(const char *mpi, char *room, size_t size) {
     Dl_info own;
     const char *name = last(mpi);
@@ -123,7 +123,7 @@ static bool ours_for(const char *mpi, char *room, size_t size) {
 #if defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((visibility("hidden"))) void *(*loaders_dlsym)(void *, const char *);
 
-/* Says by a null pointer that lineweave's library for another MPI than the one in this file is loaded: somebody named it (`--mpi`). */
+/* Tells by a null pointer that lineweave's library for another MPI than the one in this file is loaded: a user named it (`--mpi`). */
 static int look_for_other(struct dl_phdr_info *info, size_t size, void *to) {
     (void)size;
     const char **file = to, *name = last(info->dlpi_name);
@@ -149,7 +149,7 @@ __attribute__((visibility("hidden"), used)) void *dlsym_of(void *library, const 
     return ours ? loaders_dlsym(ours, name) : NULL;
 }
 
-/* The loader looks at where a call of dlsym comes from, so what it is to answer is passed on by a jump. */
+/* The loader checks the place from which dlsym is called, so calls that it is to answer are passed on by a jump. */
 __asm__(".text\n\t.globl dlsym\n\t.type dlsym, @function\n\t.p2align 4\ndlsym:\n\tendbr64\n"
         "\tpush %rdi\n\tpush %rsi\n\tsub $8, %rsp\n\tcall dlsym_of\n\tadd $8, %rsp\n\tpop %rsi\n\tpop %rdi\n"
         "\ttest %rax, %rax\n\tjz 1f\n\tret\n1:\tjmp *loaders_dlsym(%rip)\n\t.size dlsym, .-dlsym\n");

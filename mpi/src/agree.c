@@ -1,20 +1,20 @@
 /*
- * How the ranks of a communicator on one node agree in memory to form a team, or not to. Whoever has the communicator's word (board.c) and comes is known to
- * listen; if one does not come, all go on as without lineweave.
+ * Agreement in memory: the ranks of a communicator on one node form a team, or do not. A rank that has the communicator's word (board.c) and
+ * arrives is known to take part; if one does not arrive, all go on as without lineweave.
  *
- * After a call that a rank may leave before others came, a bcast, a reduce, one that was started:
+ * After a call that a rank may leave before others entered it (a bcast, a reduce, a started call):
  * 1. Each rank counts the collectives that it hands to the host on this communicator, from its first one on. If one is refused or fails, it bars this
  *    for ever.
- * 2. On its way out of the call with a certain number (4, 16, 64 and so on) a rank adds itself to those who came, and waits for them. It does not
- *    wait long: then it withdraws the attempt, for all ranks.
- * 3. Who comes last decides, by the same change of the word: all form the team, or all go on. What is withdrawn cannot be decided any more,
- *    nor withdrawn what is decided.
+ * 2. On its way out of the call with a certain number (4, 16, 64 and so on) a rank adds itself to those that arrived, and waits for the others.
+ *    It does not wait long: then it withdraws the attempt, for all ranks.
+ * 3. The rank that arrives last decides, by the same change of the word: all form the team, or all go on. An attempt that was withdrawn cannot be
+ *    decided any more, nor can a decided one be withdrawn.
  *
- * Ranks that came to one number were refused nothing, so they are at the same place of their program; and as all are in a call on this
+ * No call was refused at ranks that arrived at one number, so they are at the same place of their program; and as all are in a call on this
  * communicator, none waits for another thread or message. (docs/explanation/mpi-teams.md.)
  *
- * After a call that none leaves before all went in, which counts apart (teams.c), the same steps are gone through by another part of the word. There all
- * are about to come, so a rank waits longer.
+ * After a call that no rank leaves before all entered it, which is counted separately (teams.c), the same steps use another part of the word.
+ * There all ranks are about to arrive, so a rank waits longer.
  */
 #define _GNU_SOURCE
 #include "agree.h"
@@ -23,11 +23,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* An attempt: ranks that came; whether it was withdrawn or came too early, or was decided; its number; whether all later ones are barred. */
+/* Fields of an attempt: ranks that arrived; bits that say that it was withdrawn, came too early, or was decided; its number; a bit that bars all
+ * later ones. */
 #define CAME 0xffffu
 #define OVER ((uint64_t)1 << 16)
 #define FORMS ((uint64_t)1 << 17)
-/* Of `state` alone: a rank cannot take part in what was decided. */
+/* A bit of `state` alone: a rank cannot take part in the team that was decided. */
 #define GAVE_UP ((uint64_t)1 << 18)
 #define ATTEMPT(state) ((state) >> 32 & 0x7fffffffu)
 #define BARRED ((uint64_t)1 << 63)
@@ -40,14 +41,14 @@ struct lwm_word {
 };
 _Static_assert(sizeof(struct lwm_word) == sizeof(((struct lwm_line *)0)->words), "what a line has room for");
 
-/* In `position`: a thread agrees, and a call that another one starts waits for the outcome. */
+/* A bit of `position`: a thread agrees, and a call that another one starts waits for the outcome. */
 #define AGREES ((uint64_t)1 << 63)
 
-/* A rank waits for others so long at most: 1/SHARE of the time since the communicator's first call, and never longer than this. Where calls are
+/* Longest time that a rank waits for others: 1/SHARE of the time since the communicator's first call, and never longer than this. Where calls are
  * counted for it, which is for tests, it is this. */
 #define LONGEST_NS 100000000u
 #define SHARE 128
-/* The same where all are about to come: a rank that shares its CPU with many may take so long to leave a call. */
+/* As LONGEST_NS, where all ranks are about to arrive: a rank that shares its CPU with many others may take so long to leave a call. */
 #define ALL_COME_NS 1000000000u
 
 void lwm_agree_count(struct lwm_comm *comm)
@@ -66,7 +67,7 @@ void lwm_agree_count(struct lwm_comm *comm)
     }
 }
 
-/* Between looks at what another rank does. */
+/* Pauses between two looks at another rank's word. */
 static void pause_at(unsigned turn)
 {
     if (turn % 16 == 15) lwm_progress(NULL);
@@ -98,13 +99,13 @@ int lwm_agree_saw(struct lwm_comm *comm, int result)
     return result;
 }
 
-/* One attempt: of which state, the number that all ranks give it, how long to wait, and whether this rank already knows that it is too early. */
+/* One attempt: its state, the number that all ranks give it, the longest wait, and whether this rank already knows that it is too early. */
 struct attempt {
     uint64_t *state, number, most_ns;
     bool early;
 };
 
-/* Whether all ranks form the team now. */
+/* Returns whether all ranks form the team now. */
 static bool come(const struct lwm_comm *comm, struct attempt it)
 {
     struct lwm_word *word = comm->word;
@@ -152,7 +153,7 @@ bool lwm_agree_all(struct lwm_comm *comm)
 void lwm_agree(struct lwm_comm *comm)
 {
     uint64_t at = comm->agrees_at, spent = lwm_now_ns() - comm->since_ns;
-    /* A call that another thread has started since comes before what this one would do. */
+    /* A call that another thread has started since goes before the attempt of this one. */
     if (!__atomic_compare_exchange_n(&comm->position, &at, at | AGREES, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
     tell_spent(comm);
     struct attempt it = {&comm->word->state, comm->attempt, spent / SHARE, false};
@@ -165,7 +166,7 @@ void lwm_agree(struct lwm_comm *comm)
 
 /* ---- calls that were started ---- */
 
-/* Those with a number to agree at that are not completed yet. Who starts more has attempts that fail. */
+/* The started calls with a number to agree at that are not completed yet. With more of them, attempts fail. */
 static struct { MPI_Request request; struct lwm_comm *comm; uint64_t took_ns; } watched[LWM_WATCHED];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 uint64_t lwm_watches;
@@ -236,7 +237,7 @@ int lwm_watched(const struct lwm_watch *watch, const MPI_Request *array, int res
         }
         pthread_mutex_unlock(&lock);
         if (!known || comm->way != LWM_NEW || lwm_agree_saw(comm, result) != 0 || !comm->word) continue;
-        /* Those since the last attempt took about as long each. */
+        /* The calls since the last attempt are taken to have lasted as long as this one. */
         comm->passed_ns += took * (comm->agrees_at - comm->agrees_at / 4);
         lwm_agree(comm);
     }

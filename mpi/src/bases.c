@@ -1,5 +1,5 @@
 /*
- * Teams whose ranks met: in their memory communicators of some of their ranks are made, which then need not meet.
+ * Teams whose ranks met: communicators of some of their ranks are made in their memory, without meeting again.
  */
 #include "bases.h"
 
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the teams below; never held across a call of the host. */
+/* The lock of the teams below; it is never held across a call of the host. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Beyond so many teams that have no ranks of one another, ranks meet again. */
+/* Most teams without common ranks that are kept; beyond them, ranks meet again. */
 enum { BASES = 16 };
 static struct lwm_base bases[BASES];
 
-/* Whether a base has all these ranks of MPI_COMM_WORLD, and which of its ranks they are. */
+/* Returns whether a base has all these ranks of MPI_COMM_WORLD, and stores their ranks in it. */
 static bool covers(const struct lwm_base *base, const int *world, int many, int *ranks)
 {
     for (int at = 0; at < many; at++) {

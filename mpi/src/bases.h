@@ -12,12 +12,12 @@ struct lwm_base {
     bool sure;        /* all of its ranks are known to have it */
 };
 
-/* Keeps a team whose ranks met, for communicators of its ranks; not where one that all prefer has them (`lwm_base_find`). */
+/* Keeps a team whose ranks met, for communicators of its ranks; not if a team that all prefer has them (`lwm_base_find`). */
 void lwm_base_keep(lw_comm *team, const char *name, const int *world, int size);
-/* Of the teams that have all these ranks of MPI_COMM_WORLD the one with the least number, and which of its ranks they are. Threads that
- * meet at the same time keep theirs in another order at each rank; that number is one for all. Teams stay until MPI_Finalize. */
+/* Returns the team with the least number among those that have all these ranks of MPI_COMM_WORLD, and stores their ranks in it. Threads
+ * that meet at the same time keep theirs in another order at each rank; that number is one for all. Teams stay until MPI_Finalize. */
 struct lwm_base lwm_base_find(const int *world, int many, int *ranks);
-/* The team with this number, which is sure, and which of its ranks these are. */
+/* Returns the sure team with this number, and stores the ranks in it. */
 struct lwm_base lwm_base_sure(uint64_t id, const int *world, int many, int *ranks);
 void lwm_base_make_sure(uint64_t id);
 void lwm_bases_close(void);

@@ -4,7 +4,7 @@
 
 #include "collectives.h"
 
-/* A block, as its rank's type sees it. */
+/* A block in the type of its rank. */
 struct lwm_block {
     char *at;
     size_t count, bytes;
@@ -12,11 +12,11 @@ struct lwm_block {
     struct lwm_type info;
 };
 
-/* One of a list of ints, or of MPI_Counts when `wide`. */
+/* Returns one number of a list of ints, or of MPI_Counts when `wide`. */
 long long lwm_number(const void *list, bool wide, int i);
-/* The i-th block; false when the host is to judge it. */
+/* Finds the i-th block; false when the host is to judge it. */
 bool lwm_block_of(const struct lwm_blocks *blocks, int i, struct lwm_block *to);
-/* Lengths in bytes, their sum, and whether the blocks lie in a row as they are. */
+/* Computes the lengths in bytes, their sum, and whether the blocks lie in a row as they are. */
 bool lwm_measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, size_t *total, bool *row);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Memory that the processes of a node share which one launcher started, found without any communicator of MPI.
+ * Memory that is shared by the processes of a node that one launcher started, found without any communicator of MPI.
  *
- * 1. A process makes the memory (memfd) and binds an abstract socket whose name has the user, the launcher and the build of this library. Nobody
- *    accepts connections there. Where the name is taken, it connects to it instead: the kernel says which process listens.
+ * 1. A process makes the memory (memfd) and binds an abstract socket whose name contains the user, the launcher and the build of this library.
+ *    No connection is accepted there. If the name is taken, the process connects to the socket instead: the kernel tells which process listens.
  * 2. It opens that process's memory by /proc/PID/fd, which the kernel allows to processes of the same user, and checks that it is of this user.
  * 3. The memory is a table of lines, in buckets of fifteen. A name's line is in the bucket that its bits choose. Looking for a name and taking
  *    a free line for it is one step, under the bucket's lock.
@@ -34,12 +34,12 @@ struct bucket {
     struct lwm_line lines[LINES];
 };
 struct memory {
-    /* The first bucket's lines are not used: its head says what this memory is. */
+    /* The first bucket's lines are not used: its head identifies the memory. */
     uint64_t magic, token, rest[126];
     struct bucket buckets[BUCKETS - 1];
 };
 _Static_assert(sizeof(struct bucket) == 1024 && sizeof(struct memory) == BUCKETS * 1024, "one size");
-/* "lineweav", as a number. */
+/* The text "lineweav", as a number. */
 #define MAGIC 0x6c696e6577656176u
 
 static struct memory *memory;
@@ -49,7 +49,7 @@ static int file = -1;
 enum { SOCKETS = 16, A_SOCKET = 100 };
 static int sockets[SOCKETS], bound;
 
-/* The finalizer of splitmix64. */
+/* Mixes two numbers by the finalizer of splitmix64. */
 uint64_t lwm_mix(uint64_t a, uint64_t b)
 {
     uint64_t z = a * 0x9e3779b97f4a7c15u + b + 0x9e3779b97f4a7c15u;
@@ -67,7 +67,7 @@ uint64_t lwm_mix_text(uint64_t a, const char *text)
 
 uint64_t lwm_board_token(void) { return memory ? memory->token : 0; }
 
-/* Makes a number of the id that the linker gave to the library that this function is in. */
+/* Makes a number of the id that the linker gave to the library that contains this function. */
 static int look_at(struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
@@ -99,7 +99,7 @@ uint64_t lwm_build(void)
     return build;
 }
 
-/* What the memory is called, also in /proc/PID/fd; false without a number for this build. */
+/* Makes the name of the memory, which /proc/PID/fd shows too; false without a number for this build. */
 static bool name_of(char *name, size_t room, uint64_t launcher)
 {
     uint64_t build = lwm_build();
@@ -146,7 +146,7 @@ static bool map_of(int pid, const char *name)
     return mapped;
 }
 
-/* Makes the memory, for this process to offer it. */
+/* Makes the memory that this process offers to others. */
 static bool make(const char *name)
 {
     uint64_t head[2] = {MAGIC, 0};
@@ -168,7 +168,7 @@ static bool listens(const char *name, int number)
     return false;
 }
 
-/* The process of this user that listens there: 0 if there is none, negative if it cannot be known. */
+/* Returns the process of this user that listens there: 0 if there is none, negative if it cannot be known. */
 static int who_listens(const char *name, int number)
 {
     struct sockaddr_un address;
@@ -189,7 +189,7 @@ bool lwm_board_open(uint64_t launcher, int ranks, int rank)
     if (memory) return true;
     if (!name_of(name, sizeof name, launcher)) return false;
     int many = (ranks + A_SOCKET - 1) / A_SOCKET, mine = rank % (many < SOCKETS ? many : SOCKETS);
-    /* Between another's bind and listen nobody can connect; it is about to. */
+    /* Between another process's bind and listen, no process can connect; it is about to listen. */
     for (int turn = 0; turn < 1000 && !memory; turn++) {
         int pid = who_listens(name, mine);
         if (pid == 0 && mine != 0) pid = who_listens(name, 0);
@@ -213,7 +213,7 @@ void lwm_board_close(void)
     file = -1;
 }
 
-/* A process that was killed while it held the lock never opens it: who waits so long goes without. */
+/* Takes the lock of a bucket. A process that was killed with the lock never opens it, so after some time this gives up. */
 static bool lock(struct bucket *bucket)
 {
     for (int turn = 0; turn < 20000; turn++) {

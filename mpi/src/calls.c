@@ -1,13 +1,13 @@
 /*
- * The course of one call: is the communicator one that lineweave serves, does it carry out this call, what was the outcome.
+ * The course of one call: the communicator is looked up, lineweave or the host carries out the call, and the outcome is recorded.
  *
- * Where asked to (LINEWEAVE_MPI_RACE=1, the default) it compares: of the first calls of one kind and power of two of bytes on a
- * communicator, each side carries out some in turns. All ranks agree by the host on the sums of both times, and who was slower
- * is not called until the next contest. So a program never pays for long where lineweave is slower than its host.
+ * If asked to (LINEWEAVE_MPI_RACE=1, the default), the library compares: of the first calls of one kind and power of two of bytes on a
+ * communicator, each side carries out some in turns. All ranks agree by the host on the sums of both times, and the slower side is not called
+ * until the next contest. So a program never pays for long where lineweave is slower than its host.
  *
- * The first contest is short. The second one is long enough for a host whose cells are still to be touched for the first time: Intel MPI
- * takes 7 us for a reduce of 16 KiB at first and 3 us after some 250 calls. Later ones, each eight times as far away, find out
- * whether the machine has changed.
+ * The first contest is short. The second one is long enough for a host whose cells are still to be touched for the first time: Intel MPI takes 7
+ * us for a reduce of 16 KiB at first and 3 us after some 250 calls. Later ones, each eight times as far away, find out whether the machine has
+ * changed.
  */
 #include "collectives.h"
 #include "nodes.h"
@@ -18,8 +18,9 @@
 struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 uint64_t lwm_setup[LWM_SETUP];
 
-/* Turns of a contest: each side's first is to warm up, and its fastest other one counts, so that one interruption decides nothing. Of long calls
- * each half of a turn counts by itself: in as long a time something interrupts many turns. Who is within a fiftieth of the host keeps the call. */
+/* Turns of a contest: each side's first turn warms up, and its fastest other one counts, so that one interruption decides nothing. Of long calls
+ * each half of a turn counts by itself: in so long a time, interruptions hit many turns. If lineweave is within a fiftieth of the host's time, it
+ * keeps the call. */
 #define TURNS 8
 /* The race classes of 1 KiB and of 256 KiB. Turns of short messages are long, so that ranks run ahead of each other in them as they
  * will later. */
@@ -28,7 +29,8 @@ uint64_t lwm_setup[LWM_SETUP];
 /* The race class of 16 KiB, up to which turns of later contests are longest. */
 #define WARMS 15
 
-/* Calls in a turn, by the race class that sets its pace. Of later contests the host's first one is so long that it has moved 8 MiB. */
+/* Returns the number of calls in a turn, by the race class that sets its pace. In later contests the host's first turn is so long that it moves 8
+ * MiB. */
 static uint32_t calls_a_turn(unsigned contest, unsigned turn, int pace)
 {
     if (contest == 0) return pace >= LONG ? 2 : pace > SHORT ? 8 : 32;
@@ -37,18 +39,18 @@ static uint32_t calls_a_turn(unsigned contest, unsigned turn, int pace)
     return turn == 1 ? 4 * many : many;
 }
 
-/* A host that takes so many times as long as lineweave, at two looks in a row, has lost at once: ranks that wait for each other without yielding a
- * CPU that they share need milliseconds a call. Looked at some times in its first turn. */
+/* Ratio of the host's time to lineweave's at which the host has lost at once, if it is found at two looks in a row: ranks that wait for each
+ * other without yielding a CPU that they share need milliseconds for each call. The host is looked at some times in its first turn. */
 #define CLEAR 16
 static bool looks(uint32_t calls) { return calls == 8 || calls == 24 || (calls > 0 && calls % 32 == 0); }
 
-/* Looking at the clock at each call changes what short calls take: what lies between two decides whether a line goes between ranks once or
- * twice. So where a program calls in a tight loop, which the first contest tells, later ones time turns as a whole. Outside the calls it
- * may then spend as much as in them, and what a look at the clock takes. */
+/* Overhead of the clock, and whether turns are timed as a whole. Reading the clock at each call changes the time of short calls: the time between
+ * two calls decides whether a line goes between ranks once or twice. So where a program calls in a tight loop, which the first contest tells,
+ * later ones time turns as a whole. Outside the calls the program may then spend as much time as in them, and the clock's overhead. */
 #define CLOCK_NS 100
 static bool whole_turns(const struct lwm_race *race) { return race->contest > 0 && !race->loose && race->pace <= SHORT; }
 
-/* Calls from the end of a contest to the next: twice as many as that one has, then 16, 128 and so on. */
+/* Returns the number of calls from the end of a contest to the next: twice as many as the next one has, then 16, 128 and so on times as many. */
 static uint64_t calls_to_next(unsigned contest, int pace)
 {
     return (uint64_t)(TURNS + 3) * calls_a_turn(1, 0, pace) << (1 + 3 * (contest < 12 ? contest : 12));
@@ -75,7 +77,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     if (LWM_UNLIKELY(!comm)) return false;
     if (kind < LWM_HOT) {
         if (LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
-        /* What is repeated counts towards the next contest, and this call does too. */
+        /* Repeated calls count towards the next contest, and so does this call. */
         comm->hot[kind].left = 0;
     }
     call->why = comm->why;
@@ -96,7 +98,7 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
     return lwm_leave(call, call->why);
 }
 
-/* Ends a contest after which the times of so many calls a side, summed over all ranks, are known. */
+/* Ends a contest, for which the times of so many calls of each side, summed over all ranks, are known. */
 static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t many)
 {
     struct lwm_race *race = call->race;
@@ -108,11 +110,11 @@ static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t m
     lwm_count_gain(&lwm_counts[call->kind][call->size_class], (double)(ns[1] - ns[0]) / call->comm->size / many);
 }
 
-/* Whether the contest is over, by the sums over all ranks. Called by all ranks at the same call. */
+/* Returns whether the contest is over, by the sums over all ranks. Called by all ranks at the same call. */
 static bool is_over(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
-    /* Once at each: the call that was looked at before may have been refused, and comes again. */
+    /* Each call is looked at once: the call that was looked at before may have been refused, and comes again. */
     bool last = race->turn >= TURNS, look = race->turn == 1 && looks(race->calls) && race->calls != race->looked_calls;
     if (!last && !look) return false;
     uint32_t many = calls_a_turn(race->contest, 0, race->pace);
@@ -132,7 +134,7 @@ static bool is_over(struct lwm_call *call)
     return true;
 }
 
-/* Where ranks know no common length, what a call takes sets the pace, as if it were of the bytes that take so long. All ranks agree on it after
+/* Call times that set the pace where ranks know no common length: the pace is that of the bytes that take so long. All ranks agree on it after
  * the first two calls, of which the first has chosen a plan; these warm up. */
 #define LONG_NS 20000
 #define SHORT_NS 2000
@@ -146,7 +148,7 @@ static void agree_on_pace(struct lwm_call *call)
     race->calls = race->turn_ns = 0;
 }
 
-/* Whose turn it is; true for lineweave's. */
+/* Takes the next turn; returns true if it is lineweave's. */
 static bool turn(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
@@ -165,7 +167,7 @@ static bool turn(struct lwm_call *call)
     return race->turn % 2 == 0;
 }
 
-/* After a call of a contest that took so long, if it was timed. */
+/* Records a call of a contest that took so long, if it was timed. */
 static void ran(struct lwm_call *call, uint64_t took)
 {
     struct lwm_race *race = call->race;
@@ -271,10 +273,10 @@ void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind)
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot)
 {
     struct lwm_comm *comm = call->comm;
-    /* Empty ones are not compared. */
+    /* Calls without data are not compared. */
     const struct lwm_race *race = lwm_settings.race && hot.bytes > 0 ? &comm->races[call->kind][call->race_class] : NULL;
     if (comm->way != LWM_TEAM || (race && race->left == 0)) return;
-    /* The next one that is timed goes the whole way, and so does the first of the next contest. */
+    /* The next timed call goes through all steps, and so does the first of the next contest. */
     const struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     hot.host = race && race->host;
     uint64_t before = hot.host ? count->passed : count->taken;
@@ -320,15 +322,16 @@ bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type)
     return false;
 }
 
-/* Whether every rank went into a call, as this one knows that came out of it. */
+/* Returns whether every rank entered a call, as this rank can know after leaving it. */
 static bool all_went_in(const struct lwm_call *call)
 {
     struct lwm_type info;
     return call->each > 0 && lwm_type_of(call->each_type, &info) && info.size > 0;
 }
 
-/* Ranks learn of each other after the first call of MPI_COMM_WORLD that none comes out of before all went in, also if it failed at one of them after
- * that. It is the first that counts towards a team. */
+/* Makes ranks learn of each other, after the first call of MPI_COMM_WORLD that no rank leaves before all entered it, also if it failed at one of
+ * them after that. The call is the first that counts towards a team. Returns the record of MPI_COMM_WORLD, or null if not all ranks have the
+ * library. */
 static struct lwm_comm *introduced(void)
 {
     lwm_set_up();
@@ -346,7 +349,7 @@ int lwm_passed(struct lwm_call *call, int result)
     struct lwm_comm *comm = call->comm;
     lwm_agree_saw(comm, result);
     if (LWM_UNLIKELY(lwm_is_refusal(result))) {
-        /* It counts nowhere that ranks decide by. */
+        /* The call counts nowhere in decisions that ranks make together. */
         if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
         return result;
     }
@@ -384,7 +387,7 @@ bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
     }
     struct lwm_comm *comm = call->comm;
     struct lwm_race *race = &comm->races[LWM_BARRIER][0];
-    /* What is left when another communicator had this one's slot. */
+    /* Barriers may remain from the time when another communicator had this one's slot. */
     race->left += comm->plain_barriers;
     comm->barriers -= comm->plain_barriers;
     comm->plain_barriers = 0;

@@ -17,11 +17,11 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
 bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
 bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
 
-/* reduce, allreduce, reduce_scatter_block, scan, exscan by kind; root 0 where there is none. */
+/* Carries out a reduce, allreduce, reduce_scatter_block, scan or exscan, by kind; root 0 where there is none. */
 bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
               MPI_Op op, int root, MPI_Comm comm);
 
-/* One block for each rank: counts and places are ints or larger, types one for all or one each. */
+/* One block for each rank: counts and places are ints or larger, with one type for all or one each. */
 struct lwm_blocks {
     char *at;
     const void *counts, *places;
@@ -36,19 +36,20 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
 bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
                         MPI_Op op, MPI_Comm comm);
 
-/* ---- what is given and taken in one place (same.c): whether it is, and the host refuses such a call ---- */
+/* ---- calls that give and take in one place (same.c): each returns whether a call does so, and the host refuses it
+ * ---- */
 
 bool lwm_same_open(void);
 void lwm_same_close(void);
-/* Whether the host combines this type by this operator. */
+/* Returns whether the host combines this type by this operator. */
 bool lwm_same_combines(MPI_Datatype type, MPI_Op op);
-/* Those that combine; `count` of a reduce_scatter is of all blocks. */
+/* For collectives that combine; `count` of a reduce_scatter is of all blocks. */
 bool lwm_same_fold(enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
-/* gather and scatter at the root, allgather, alltoall. */
+/* For gather and scatter at the root, allgather and alltoall. */
 bool lwm_same_move(enum lwm_kind kind, int rank, struct lwm_buffer send, struct lwm_buffer recv);
-/* gatherv and scatterv at the root, allgatherv. */
+/* For gatherv and scatterv at the root, and allgatherv. */
 bool lwm_same_block(enum lwm_kind kind, int rank, struct lwm_buffer one, const struct lwm_blocks *all);
-/* alltoallv, alltoallw. */
+/* For alltoallv and alltoallw. */
 bool lwm_same_blocks(enum lwm_kind kind, const struct lwm_blocks *give, const struct lwm_blocks *take);
 
 #endif

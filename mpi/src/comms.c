@@ -1,8 +1,8 @@
 /*
- * What is known of each communicator. How it gets its team is in teams.c.
+ * The record of each communicator. Forming its team is in teams.c.
  *
- * A record hangs on its communicator as an attribute, so that it goes when the communicator is freed. Records are kept and
- * used again, never given back: who finds one by a stale slot sees another handle in it and looks it up properly.
+ * A record is attached to its communicator as an attribute, so that it goes when the communicator is freed. Records are kept and used again,
+ * never given back: a caller that finds one by a stale slot sees another handle in it and looks it up properly.
  */
 #define _GNU_SOURCE
 #include "bases.h"
@@ -69,7 +69,7 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
     return 0;
 }
 
-/* A number for the kernel, the network namespace and the shared memory that this process has: who has the same can meet. */
+/* Returns a number for the kernel, the network namespace and the shared memory of this process: processes with the same number can meet. */
 static uint64_t node_number(void)
 {
     char text[256] = "";
@@ -91,8 +91,8 @@ bool lwm_comms_open(void)
            lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0;
 }
 
-/* The number of a node is the least rank in it: as they are, or as many in a row as LINEWEAVE_RANKS_PER_NODE says. `kernels` has a number for each
- * rank, or is null where all share one. */
+/* Numbers the nodes, each by the least rank on it: nodes as they are, or as many ranks in a row as LINEWEAVE_RANKS_PER_NODE says. `kernels` has a
+ * number for each rank, or is null where all share one. */
 static void number_nodes(const long long *kernels, int each)
 {
     int a_node = lwm_settings.ranks_per_node;
@@ -133,7 +133,7 @@ bool lwm_comms_meet(void)
     return told;
 }
 
-/* Frees the teams that are left. Their communicators are the host's to free. */
+/* Frees the remaining teams. Their communicators are the host's to free. */
 void lwm_comms_close(void)
 {
     for (struct lwm_comm *comm = records; comm; comm = comm->next) {
@@ -160,7 +160,7 @@ static void count_plans(lw_comm *team)
     __atomic_fetch_add(&lwm_setup[LWM_PLANS_NS], setup.took_ns, __ATOMIC_RELAXED);
 }
 
-/* Before it goes, or before the report: once for each communicator. */
+/* Counts a communicator before it is freed, or before the report: once for each. */
 void lwm_comm_count(struct lwm_comm *comm)
 {
     count_plans(comm->team);
@@ -194,7 +194,7 @@ void lwm_comm_finish(MPI_Comm handle)
     if (found) lwm_started_finish(found);
 }
 
-/* The record of a handle: kept, or taken for it with `taken` set. The lock is not held across calls of the host. */
+/* Returns the record of a handle: the existing one, or a new one with `taken` set. The lock is not held across calls of the host. */
 static struct lwm_comm *record(MPI_Comm handle, bool *taken)
 {
     pthread_mutex_lock(&lock);
@@ -230,7 +230,7 @@ struct lwm_comm *lwm_record_of(MPI_Comm handle)
     return found;
 }
 
-/* Finds out what a communicator is, and whether its ranks can agree in memory. */
+/* Examines a communicator: its size, its nodes, and whether its ranks can agree in memory. False for a handle that is none. */
 static bool look_into(struct lwm_comm *comm)
 {
     int inter = 0;
@@ -239,7 +239,7 @@ static bool look_into(struct lwm_comm *comm)
     if (!valid) return false;
     comm->look_at = lwm_settings.after;
     comm->agrees_at = lwm_settings.after > 0 ? lwm_settings.after : 1;
-    /* What was called before ranks knew of each other. */
+    /* Calls from the time before ranks knew of each other. */
     for (; comm->position >= comm->agrees_at; comm->agrees_at *= 4) comm->attempt++;
     comm->since_ns = lwm_now_ns();
     comm->why = inter ? LWM_WHY_INTER : comm->size == 1 ? LWM_WHY_ALONE : LWM_WHY_EARLY;
@@ -261,7 +261,7 @@ static bool look_into(struct lwm_comm *comm)
     return true;
 }
 
-/* The record of a handle that is in no slot or has none yet; null when it is no communicator or there is no memory. */
+/* Returns the record of a handle that is in no slot or has none yet; null when it is no communicator or there is no memory. */
 struct lwm_comm *lwm_comm_slow(MPI_Comm handle)
 {
     if (!lwm_active || handle == lwm_host.null || handle == (MPI_Comm)0) return NULL;

@@ -1,8 +1,8 @@
 /*
- * Waiting, testing, starting and freeing: what programs call with requests, of which some may be lineweave's (requests.c).
+ * Waiting, testing, starting and freeing: the functions that programs call with requests, some of which may be lineweave's (requests.c).
  *
- * Each function first carries lineweave's calls on. What the host then sees of an array are its own requests and those of calls that
- * are made once; persistent ones of lineweave are null to it, and added here to what it found complete.
+ * Each function first carries lineweave's calls on. The host then sees its own requests of an array and those of calls that are made
+ * once; persistent requests of lineweave are null to it, and added here to those that it found complete.
  */
 #include "started.h"
 
@@ -12,10 +12,10 @@
 #define NEXT(name) \
     static __typeof__(&MPI_##name) next; \
     if (LWM_UNLIKELY(!next)) *(void **)&next = lwm_next(#name);
-/* No call of lineweave's is known, and none of the host's that is watched: everything is the host's. (Relaxed: who has a request made it,
- * or got it from who did.) */
+/* True if no call of lineweave's is known, and none of the host's that is watched: everything is the host's. (Relaxed: a thread with a
+ * request made it, or got it from the thread that did.) */
 #define NONE LWM_LIKELY((__atomic_load_n(&lwm_started_live, __ATOMIC_RELAXED) | __atomic_load_n(&lwm_watches, __ATOMIC_RELAXED)) == 0)
-/* What is watched in an array: ranks may agree to form a team when it is complete. */
+/* Notes the watched requests of an array: ranks may agree to form a team when they are complete. */
 #define WATCH(count, array) \
     struct lwm_watch watch; \
     lwm_watch(&watch, count, array);
@@ -23,14 +23,14 @@
 int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Status *status);
 int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Status *statuses);
 
-/* The persistent call of lineweave's that a request stands for. */
+/* Returns the persistent call of lineweave's that a request stands for. */
 static struct lwm_started *again(MPI_Request request)
 {
     struct lwm_started *s = lwm_started_find(request);
     return s && s->again ? s : NULL;
 }
 
-/* What MPI says of a request that has nothing to tell. */
+/* Fills the status that MPI defines for a request without a message. */
 static void say_nothing(MPI_Status *status)
 {
     if (status == LWM_STATUS_IGNORE) return;
@@ -41,14 +41,14 @@ static void say_nothing(MPI_Status *status)
     status->MPI_ERROR = 0;
 }
 
-/* A persistent call that is over can be started again. Its result. */
+/* Makes a persistent call that is over ready to be started again; returns its result. */
 static int rest(struct lwm_started *s)
 {
     s->active = false;
     return s->result;
 }
 
-/* An array as the host may see it. */
+/* An array in the form that the host may see. */
 enum { SMALL = 32 };
 struct view {
     MPI_Request *seen;        /* the array itself when nothing is hidden */
@@ -57,7 +57,7 @@ struct view {
     void *large;
 };
 
-/* Looks at all, and carries them on (`polls`) or completes them. False without memory. */
+/* Looks at all requests, and carries them on (`polls`) or completes them. False without memory. */
 static bool look(struct view *v, int count, MPI_Request *array, bool polls)
 {
     v->seen = array;
@@ -76,7 +76,7 @@ static bool look(struct view *v, int count, MPI_Request *array, bool polls)
     return v->seen != NULL;
 }
 
-/* What the host did to its requests; lineweave's persistent ones stay. */
+/* Takes over the host's changes to its requests; lineweave's persistent ones stay. */
 static void settle(struct view *v, int count, MPI_Request *array)
 {
     for (int i = 0; v->seen != array && i < count; i++) {
@@ -85,7 +85,7 @@ static void settle(struct view *v, int count, MPI_Request *array)
     free(v->large);
 }
 
-/* The first from `i` on of lineweave's persistent calls that is active and over; `count` if none. */
+/* Returns the first from `i` on of lineweave's persistent calls that is active and over; `count` if there is none. */
 static int ready(const struct view *v, int i, int count, const MPI_Request *array)
 {
     for (; v->hidden && i < count; i++) {
@@ -95,7 +95,7 @@ static int ready(const struct view *v, int i, int count, const MPI_Request *arra
     return count;
 }
 
-/* Ends all that are. */
+/* Makes all such calls ready to be started again. */
 static int rest_all(const struct view *v, int count, const MPI_Request *array)
 {
     int result = 0;
@@ -113,7 +113,7 @@ static int not_yet(int *flag)
     return 0;
 }
 
-/* Between looks at calls that are not over. */
+/* Pauses between looks at calls that are not over. */
 static void pause_between(unsigned *turns)
 {
     lwm_progress(NULL);
@@ -225,7 +225,7 @@ int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Sta
     return lwm_watched(&watch, array, result);
 }
 
-/* Whether the host may wait: none of lineweave's calls is in the array. */
+/* Returns whether the host may wait: none of lineweave's calls is in the array. */
 static bool all_hosts(int count, const MPI_Request *array)
 {
     for (int i = 0; i < count; i++) {
@@ -264,7 +264,7 @@ int MPI_Request_free(MPI_Request *request)
     if (NONE) return next(request);
     struct lwm_started *s = lwm_started_find(*request);
     lwm_started_complete(s);
-    /* The host frees a generalized request when it is complete, and with it what is here. */
+    /* The host frees a generalized request when it is complete, and with it the record here. */
     if (s && s->again) lwm_host.Grequest_complete(*request);
     return next(request);
 }
@@ -290,7 +290,7 @@ int MPI_Startall(int count, MPI_Request array[])
 }
 
 #ifdef LWM_LARGE_FORMS
-/* MPI-4.1: the state of several, which stay as they are. */
+/* MPI-4.1: returns the state of several requests, which stay as they are. */
 int MPI_Request_get_status_all(int count, const MPI_Request array[], int *flag, MPI_Status *statuses)
 {
     NEXT(Request_get_status_all)

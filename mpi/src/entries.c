@@ -1,9 +1,9 @@
 /*
  * What a program's call of MPI_x comes to, where the library may have been preloaded for another MPI than the process has, or beside a tool.
  *
- * Interfaces differ in the size of a handle, so a function of this library cannot even pass on a call that was made for another interface. So each name
- * that the library exports is one jump through a table (mpi/build makes both of the names that are defined here). At first an entry of the table
- * leads to `lwm_entry_of`, which replaces it:
+ * Interfaces differ in the size of a handle, so a function of this library cannot even pass on a call that was made for another interface. So
+ * each name that the library exports is one jump through a table (mpi/build makes both of the names that are defined here). At first an entry of
+ * the table leads to `lwm_entry_of`, which replaces it:
  * 1. by the function of this library, if the process's MPI has this library's interface;
  * 2. by the MPI's own, if it has another one: then nothing is taken over, and one line says so;
  * 3. by neither, if MPIs of several interfaces are loaded apart: then each call goes to the one that its caller was linked to.
@@ -35,14 +35,14 @@ enum { OWN = 1 };
 enum { OWN = 2 };
 #endif
 
-/* The interface of an MPI library, as one of these numbers. */
+/* Returns the interface of an MPI library, as one of these numbers. */
 static int interface_of(void *library, const char *path)
 {
     if (strstr(path, "libmpi.so.40") || dlsym(library, "ompi_mpi_comm_world")) return 0;
     return strstr(path, "libmpi_abi.so") ? 2 : 1;
 }
 
-/* The MPIs that are loaded: the handle of one of another interface, and which interfaces there are. */
+/* The loaded MPIs: the handle of one of another interface, and a bit for each interface. */
 struct loaded {
     void *other;
     const char *other_path;
@@ -67,7 +67,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *found)
     return 0;
 }
 
-/* Once, by the rank that speaks for all. */
+/* Prints one line about an MPI of another interface, once, at the rank that speaks for all. */
 static void say_other(const char *path)
 {
     static bool said;
@@ -77,7 +77,7 @@ static void say_other(const char *path)
             file ? file + 1 : path);
 }
 
-/* What the process has, looked up until there is an MPI. */
+/* Returns the kind of MPI that the process has; it is looked up until there is one. */
 static enum kind kind_here(struct loaded *loaded)
 {
     memset(loaded, 0, sizeof *loaded);
@@ -97,7 +97,7 @@ static enum kind kind_here(struct loaded *loaded)
     return loaded->interfaces & (loaded->interfaces - 1) ? SEVERAL : OTHER;
 }
 
-/* The function that a call from this place would have come to by itself. */
+/* Returns the function that a call from this place would have reached without this library. */
 static void *as_linked(const char *name, const void *caller)
 {
     Dl_info object;

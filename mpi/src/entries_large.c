@@ -1,9 +1,9 @@
 /*
- * MPI_x_c of a library that was preloaded for another MPI than the process has, where that MPI has no such functions: programs that open their MPI late,
- * as mpi4py does, look whether these are there and find the preloaded ones. They call MPI_x, with counts as ints.
+ * Functions MPI_x_c of a library that was preloaded for another MPI than the process has, where that MPI has no such functions. Programs that
+ * open their MPI late, as mpi4py does, check whether these exist and find the preloaded ones. They call MPI_x, with counts as ints.
  *
- * Handles of any interface fit into a register, and so do counts; only lists of counts and places are written anew. Those of calls that are started
- * stay for good, since when they are over is not known here. A count that is no int ends the program with one line.
+ * Handles of any interface fit into a register, and so do counts; only lists of counts and places are converted. Lists of started calls stay for
+ * good, since the end of such a call is not known here. A count that is no int ends the program with one line.
  */
 #define _GNU_SOURCE
 #include "lwm.h"
@@ -34,7 +34,7 @@ static void *narrowed(const void *list, int many)
     return to;
 }
 
-/* Calls `name`, whose argument number `comm` is the communicator, with the arguments of which `lists` has bits narrowed. */
+/* Calls `name`, whose argument number `comm` is the communicator; arguments with a bit in `lists` are narrowed. */
 static int call(const char *name, int comm, unsigned lists, bool over, uintptr_t a[MOST])
 {
     int (*size_of)(uintptr_t, int *), many = 0;
@@ -54,7 +54,7 @@ static int call(const char *name, int comm, unsigned lists, bool over, uintptr_t
     return result;
 }
 
-/* A collective, the same started, and the same prepared. */
+/* A collective, its started form, and its persistent form. */
 #define EACH(L) \
     L(Gatherv, gatherv, 8, 1 << 4 | 1 << 5) \
     L(Scatterv, scatterv, 8, 1 << 1 | 1 << 2) \

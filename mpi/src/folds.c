@@ -2,15 +2,15 @@
  * Collectives that combine: predefined operators on types that lineweave has, and operators of the program on predefined
  * types. All else passes, decided by operator and type, which MPI wants equal on all ranks here.
  *
- * Floating-point results may differ from the host's in the last bits, as they do between any two MPIs: the order of the
- * operations is another one. All ranks get the same bits.
+ * Floating-point results may differ from the host's in the last bits, as they do between any two MPIs, because the order
+ * of the operations differs. All ranks get the same bits.
  */
 #include "collectives.h"
 #include "nodes.h"
 
 #include <string.h>
 
-/* A buffer aligned for its elements: itself, or room elsewhere. Null without memory. */
+/* Returns a buffer aligned for its elements: itself, or scratch memory. Null without memory. */
 static void *aligned(const void *buffer, size_t width, int which, size_t bytes)
 {
     return (uintptr_t)buffer % width == 0 ? (void *)buffer : lwm_scratch(which, bytes);
@@ -51,7 +51,7 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     if (op < 0) return lwm_leave(call, info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP);
     size_t bytes = (size_t)count * info.step, blocks = kind == LWM_REDUCE_SCATTER_BLOCK ? (size_t)comm->size : 1;
     bool own = info.element >= LW_BYTES(0);
-    /* What it is, to be repeated. */
+    /* The call is described, so that it can be repeated. */
     bool known = !own && info.predefined && (kind == LWM_REDUCE || kind == LWM_ALLREDUCE);
     struct lwm_hot hot = {.root = root, .type = type, .op = mpi_op, .count = count, .bytes = bytes, .align = info.align,
                           .element = info.element, .combine = op};
@@ -59,7 +59,7 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
         if (known) lwm_heat(call, hot);
         return lwm_nothing(call);
     }
-    /* Only the root's recvbuf counts in a reduce, and no rank 0's in an exscan. */
+    /* Only the root's recvbuf is used in a reduce, and rank 0's is not used in an exscan. */
     bool takes = !(kind == LWM_REDUCE && comm->rank != root) && !(kind == LWM_EXSCAN && comm->rank == 0);
     bool in_place = send == LWM_IN_PLACE;
     if (!send || (in_place && kind == LWM_REDUCE && !takes)) return lwm_leave(call, LWM_WHY_ARGUMENT);

@@ -12,7 +12,7 @@
 #include <link.h>
 #include <string.h>
 
-/* Where the Fortran libraries' code is. They are loaded with the program. */
+/* Address ranges of the Fortran libraries' code. They are loaded with the program. */
 #define RANGES 8
 static struct { uintptr_t from, to; } ranges[RANGES];
 static int many = -1;

@@ -1,8 +1,8 @@
 /*
- * What the host's handles of types and operators mean.
+ * The meaning of the host's handles of types and operators.
  *
- * Predefined ones are looked up in a table that is made once; derived types are asked about each time, since a freed
- * handle may come back as another type.
+ * Predefined ones are looked up in a table that is made once; derived types are examined each time, since a freed handle may come back as another
+ * type.
  */
 #include "collectives.h"
 
@@ -14,7 +14,8 @@
 static struct lwm_type types[TYPES];
 static struct { uintptr_t key; int op; bool used; } ops[OPS];
 
-/* How types are made, asked as from MPI-4 on; null in older hosts. No other way tells of types with large counts: hosts end the program that asks. */
+/* Functions that tell how a type was made, in the form of MPI-4; null in older hosts. No other way works for types with large counts: hosts end a
+ * program that asks otherwise. */
 static int (*envelope_of)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
 static int (*contents_of)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *, MPI_Aint *, MPI_Count *, MPI_Datatype *);
 
@@ -31,7 +32,7 @@ static size_t width(int element)
     return widths[element];
 }
 
-/* Adds a predefined type, as the host has it; what the host does not have is left out. */
+/* Adds a predefined type in the host's form; a type that the host does not have is left out. */
 static void add_type(uintptr_t key, int element, enum lwm_combines combines, bool absent)
 {
     if (absent) return;
@@ -81,8 +82,8 @@ bool lwm_types_open(void)
     return lwm_type_of(lwm_host.byte, &byte) && byte.size == 1 && byte.dense;
 }
 
-/* MPI has no reductions of MPI_CHAR, yet hosts carry them out as of the C type, and benchmarks rely on it. Where this host does so for all
- * operators of integers, lineweave does. */
+/* Asks the host about reductions of MPI_CHAR. MPI has none, yet hosts carry them out as of the C type, and benchmarks rely on it. Where this host
+ * does so for all operators of integers, lineweave does. */
 void lwm_types_ask(void)
 {
     MPI_Datatype letter = LWM_HANDLE(MPI_Datatype, LWM_CHAR);
@@ -120,17 +121,17 @@ size_t lwm_size_of_known(MPI_Datatype type)
     return predefined(type, &known) ? known.size : 0;
 }
 
-/* Dimensions of a part of an array that are looked at. */
+/* Most dimensions of a part of an array that are examined. */
 #define DIMENSIONS 16
 
-/* How a type is made of one other, by MPI_Type_dup, MPI_Type_contiguous or MPI_Type_create_subarray. */
+/* The construction of a type from one other, by MPI_Type_dup, MPI_Type_contiguous or MPI_Type_create_subarray. */
 struct made {
     MPI_Datatype base;  /* to be freed unless predefined */
     int combiner, dimensions, order;
     MPI_Count lists[3 * DIMENSIONS];  /* of a part of an array: its sizes, those of the part, and where that starts */
 };
 
-/* False when a type is made in another way. */
+/* Finds out how a type was made; false when it was made in another way. */
 static bool made_of(MPI_Datatype type, struct made *made)
 {
     int numbers[3 * DIMENSIONS + 2], old[3] = {0};
@@ -154,8 +155,8 @@ static bool made_of(MPI_Datatype type, struct made *made)
     return true;
 }
 
-/* Whether the part of an array that a type is lies in a row, and its first element's place in the array. That holds if only one element is taken of
- * each dimension that is slower than one of which not all are. */
+/* Returns whether a type that is a part of an array lies in a row, and stores the place of its first element in the array. It does if only one
+ * element is taken of each dimension that is slower than a dimension of which only a part is taken. */
 static bool part_in_row(const struct made *made, size_t *first)
 {
     const MPI_Count *sizes = made->lists, *parts = sizes + made->dimensions, *starts = parts + made->dimensions;

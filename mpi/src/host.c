@@ -1,5 +1,5 @@
 /*
- * Finding the host's MPI.
+ * The search for the host's MPI.
  *
  * This library is linked to none. In a plain program the next definition of MPI_x is the host's, or a tool's, which had its turn (entries.c). A program that loads its MPI late and for itself alone, as mpi4py does, has it in no
  * search order: then it is found among the loaded objects.
@@ -106,13 +106,13 @@ void *lwm_next(const char *name)
 
 void *lwm_host_object(const char *name)
 {
-    /* A program may hold the object itself, copied at its start; that one counts for all. */
+    /* A program may hold the object itself, copied at its start; that copy counts for all. */
     void *found = dlsym(RTLD_DEFAULT, name);
     void *host = found ? NULL : host_library();
     return host ? dlsym(host, name) : found;
 }
 
-/* Whether the host is of the kind that this library was built for. */
+/* Returns whether the host is of the kind that this library was built for. */
 static bool is_of_our_kind(void)
 {
     char *version = calloc(1, LWM_LONGEST_VERSION + 1);

@@ -37,7 +37,7 @@ void lwm_say(const char *format, ...)
     fprintf(stderr, "lineweave: %s\n", text);
 }
 
-/* A whole number from `least` on; what is none is said once, by rank 0, and has no effect. */
+/* Returns a variable's whole number, if it is at least `least`; rank 0 prints a line about another text, which has no effect. */
 static long long whole(const char *name, long long otherwise, long long least, bool speaks)
 {
     const char *text = getenv(name);
@@ -49,7 +49,7 @@ static long long whole(const char *name, long long otherwise, long long least, b
     return otherwise;
 }
 
-/* Whether it turned out that not all ranks have lineweave. */
+/* True if it turned out that not all ranks have lineweave. */
 static bool left_out;
 
 static void read_settings(bool speaks)
@@ -95,7 +95,8 @@ void lwm_follow(struct lwm_rules rules)
     lwm_settings.links = rules.links;
 }
 
-/* After the host's MPI_Init, at each rank for itself: no message is sent. A rank that could not get what it needs counts as one without lineweave. */
+/* Begins at each rank separately, after the host's MPI_Init: no message is sent. A rank that lacks memory or other means counts as one without
+ * lineweave. */
 static void begin(void)
 {
     read_settings(false);

@@ -1,7 +1,7 @@
 /*
- * What a message between two nodes takes, for `lineweave run --link FILE`: a ping-pong of the host between the first ranks of
- * MPI_COMM_WORLD's first two nodes, when ranks learn of each other. Rank 0 writes half of each round trip as JSON Lines; what they mean is
- * worked out by who reads them.
+ * Measurement of messages between two nodes, for `lineweave run --link FILE`: a ping-pong of the host between the first ranks of
+ * MPI_COMM_WORLD's first two nodes, when ranks learn of each other. Rank 0 writes half of each round trip as JSON Lines; the command that
+ * reads them fits the costs.
  */
 #include "lwm.h"
 
@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line for each length: from an empty message to one that any protocol takes for long. */
+/* Lengths, each with a line in the file: from an empty message to one that takes long by any protocol. */
 static const int lengths[] = {0, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 8 << 20};
 enum { LENGTHS = sizeof lengths / sizeof *lengths, WARM = 4, MOST = 60, LEAST = 6 };
-/* The time for a length. */
+/* Time for each length. */
 #define WINDOW_NS 100000000u
 #define TAG 77
-/* The program's messages go by others. */
+/* A communicator of its own, apart from the program's messages. */
 static MPI_Comm apart;
 
 static bool there_and_back(bool first, int peer, void *data, int bytes)
@@ -28,7 +28,7 @@ static bool there_and_back(bool first, int peer, void *data, int bytes)
     return first || lwm_host.Send(data, bytes, byte, peer, TAG, apart) == 0;
 }
 
-/* Times messages of one length; how many samples, or -1. Both ranks make as many, which the first decides when it is warm. */
+/* Times messages of one length; returns the number of samples, or -1. Both ranks take as many, which the first decides after warming up. */
 static int time_length(bool first, int peer, void *data, int bytes, double *samples)
 {
     uint64_t start = lwm_now_ns();
@@ -49,7 +49,7 @@ static int time_length(bool first, int peer, void *data, int bytes, double *samp
     return many;
 }
 
-/* A host's name, or the MPI's first line, without what JSON would take for its own. */
+/* Removes the characters from a host's name, or from the MPI's first line, that JSON would interpret. */
 static void clean(char *text)
 {
     for (char *c = text; *c; c++) {
@@ -91,7 +91,7 @@ static void measure(void)
                                   apart, LWM_STATUS_IGNORE) == 0;
     other[sizeof other - 1] = 0;
     void *data = calloc(1, (size_t)lengths[LENGTHS - 1]);
-    /* Who has no memory cannot answer. */
+    /* A rank without memory cannot answer. */
     if (!data) lwm_host.Abort(lwm_host.world, 1);
     FILE *file = first ? fopen(lwm_settings.link, "w") : NULL;
     bool written = file && write_head(file, own, other);

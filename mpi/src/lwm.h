@@ -1,9 +1,9 @@
 /*
- * lineweave under an MPI program: what the parts of the library share.
+ * lineweave under an MPI program: declarations that the parts of the library share.
  *
- * The library is preloaded, defines the collectives of MPI, and carries them out by lineweave where it can; all else is
- * passed on to the host's MPI, which it finds among the loaded libraries and is not linked to. What is decided is
- * decided from what is equal on all ranks, or agreed by them: never from a rank's own datatype or buffer.
+ * The library is preloaded, defines the collectives of MPI, and carries them out by lineweave where it can; all else is passed on to the host's
+ * MPI, which it finds among the loaded libraries and is not linked to. Every decision is made from facts that are equal on all ranks, or agreed
+ * by them: never from a rank's own datatype or buffer.
  */
 #ifndef LWM_H
 #define LWM_H
@@ -46,12 +46,12 @@ struct lwm_host {
     MPI_Op sum, min, max;
 };
 extern struct lwm_host lwm_host;
-/* What this program's MPI calls itself, as `Intel MPI`; the interface's name until it is found. */
+/* The name of this program's MPI, such as `Intel MPI`; the interface's name until the MPI is found. */
 extern const char *lwm_host_title;
 
 /* The host's MPI_x, or its PMPI_x. Ends the program with one line when there is neither. */
 void *lwm_next(const char *name);
-/* The same, or null. */
+/* As lwm_next, but returns null instead of ending the program. */
 void *lwm_next_or_null(const char *name);
 /* The host's PMPI_x, or what comes before it under that name, or null; and the host's alone. */
 void *lwm_pmpi(const char *name);
@@ -60,11 +60,11 @@ void *lwm_pmpi_of_library(const char *name);
 void *lwm_tool(const char *name);
 /* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
 bool lwm_host_open(void);
-/* Whether a file's name is that of an MPI library. */
+/* Returns whether a file's name is that of an MPI library. */
 bool lwm_is_mpi(const char *path);
-/* A function that does what MPI_x_c does, by MPI_x of another MPI that lacks the former (entries_large.c); null where there is none. */
+/* Returns a function that does the work of MPI_x_c by MPI_x of another MPI that lacks the former (entries_large.c); null where there is none. */
 void *lwm_large_as_small(const char *name, void *library);
-/* The address of an object of the host. */
+/* Returns the address of an object of the host. */
 void *lwm_host_object(const char *name);
 
 #ifdef LWM_HANDLES_BY_NAME
@@ -75,7 +75,7 @@ void *lwm_host_object(const char *name);
 #endif
 #define LWM_KEY(handle) ((uintptr_t)(handle))
 
-/* ---- what is counted (report.c) ---- */
+/* ---- counts for the report (report.c) ---- */
 
 enum lwm_kind {
 #define K(name, text) LWM_##name,
@@ -103,8 +103,8 @@ static inline int lwm_class(size_t bytes)
     return bits <= 6 ? 1 : bits <= 10 ? 2 : bits <= 14 ? 3 : bits <= 18 ? 4 : bits <= 22 ? 5 : 6;
 }
 
-/* Contests are of finer classes, each power of two, since who is faster changes within a class of the report: 0 B, to 1, 2, 4 B .. 8 MiB,
- * more. */
+/* Returns the class of a contest. It is finer, each power of two, since the faster side changes within a class of the report: 0 B, to 1, 2, 4 B
+ * .. 8 MiB, more. */
 #define LWM_RACE_CLASSES 26
 static inline int lwm_race_class(size_t bytes)
 {
@@ -112,29 +112,29 @@ static inline int lwm_race_class(size_t bytes)
     return bits < LWM_RACE_CLASSES ? bits : LWM_RACE_CLASSES - 1;
 }
 
-/* What one rank has done in one kind of call of one class of size. */
+/* The counts of one rank for one kind of call and one class of size. */
 struct lwm_count {
     uint64_t taken, taken_bytes, taken_timed, taken_ns;
     uint64_t passed, passed_timed, passed_ns;
-    /* Contests that were settled, and what lineweave took less in each, a call: the sum, and that of the squares. */
+    /* Number of settled contests, and lineweave's gain in each, for one call: the sum, and that of the squares. */
     uint64_t contests;
     int64_t gain_ns, gain_ns2;
     uint64_t why[LWM_REASONS];
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 
-/* What communicators cost this rank before lineweave could serve them: how many got a team, how many of them by meeting, and their time; and
-   how many plans they held at their end, or when the table was made, and the time to make all they ever had. */
+/* Costs of communicators at this rank before lineweave could serve them: the number that got a team, the number of these by meeting, and their
+ * time; and the plans that they held at their end, or when the table was made, and the time to make all their plans. */
 enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_PLANS, LWM_PLANS_NS, LWM_SETUP };
 extern uint64_t lwm_setup[LWM_SETUP];
 
 uint64_t lwm_now_ns(void);
-/* Counts a contest in which a call took lineweave so much less. */
+/* Counts a contest in which a call of lineweave's took so much less. */
 void lwm_count_gain(struct lwm_count *count, double ns);
-/* Whether the n-th call is timed: the first ones, and then one in 64. */
+/* Returns whether the n-th call is timed: the first ones, and then one in 64. */
 static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
 void lwm_report(bool of_all);
-/* One line on standard error, from rank 0 or from a rank alone; nothing with LINEWEAVE_QUIET=1. */
+/* Prints one line on standard error, from rank 0 or from a rank alone; nothing with LINEWEAVE_QUIET=1. */
 void lwm_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- the settings (init.c) ---- */
@@ -151,23 +151,24 @@ struct lwm_settings {
     bool links;           /* whether rank 0 has that file */
 };
 extern struct lwm_settings lwm_settings;
-/* Those that rank 0 decides for all, in 16 bytes; `links`: whether it has a file for what messages between nodes take. */
+/* The settings that rank 0 decides for all, in 16 bytes; `links` is true if it has a file for measuring messages between nodes. */
 struct lwm_rules {
     uint64_t after;
     uint32_t ranks_per_node;
     uint8_t leaders;
     bool counts, race, links;
 };
-/* This rank's own, and those of rank 0 in their place. */
+/* Return this rank's own settings, and replace them by those of rank 0. */
 struct lwm_rules lwm_rules_here(void);
 void lwm_follow(struct lwm_rules rules);
-/* From MPI_Init on, with a host that can be used, until it is known whether all ranks have the library; and from then to MPI_Finalize, if they do. */
+/* lwm_open: from MPI_Init on, with a host that can be used, until it is known whether all ranks have the library. lwm_active: from then to
+ * MPI_Finalize, if they do. */
 extern _Atomic bool lwm_open, lwm_active;
-/* Finds out whether all ranks of MPI_COMM_WORLD have the library: called by all of them at the same place of the program (calls.c, wrappers.c). */
+/* Finds out whether all ranks of MPI_COMM_WORLD have the library. All of them call it at the same place of the program (calls.c, wrappers.c). */
 void lwm_set_up(void);
-/* When MPI_Init was over. */
+/* Time at which MPI_Init was over. */
 extern uint64_t lwm_began_ns;
-/* Whether threads may call at the same time. */
+/* True if threads may call at the same time. */
 extern bool lwm_threads;
 
 /* ---- communicators (comms.c) ---- */
@@ -180,7 +181,7 @@ enum lwm_way {
     LWM_AWAY,  /* passes for ever, and `why` says why */
 };
 
-/* Contests of lineweave and the host for one kind of call and race class. */
+/* State of the contests of lineweave and the host for one kind of call and race class. */
 struct lwm_race {
     uint64_t left;        /* calls until the next contest; 0: one is under way */
     uint32_t calls;       /* of the turn under way */
@@ -196,8 +197,8 @@ struct lwm_race {
     uint64_t best_ns[2][2];        /* of ours and of the host's: of the fastest first half, where halves count, and of the fastest rest */
 };
 
-/* A call that was made last and may come again, on predefined types and operators: what it is for lineweave, so that it is recognised
- * by a few comparisons. What lies between two short calls decides whether a line goes between ranks once or twice. */
+/* The last call of a kind, on predefined types and operators, which may come again: its form for lineweave, so that it is recognised by a few
+ * comparisons. The time between two short calls decides whether a line goes between ranks once or twice. */
 struct lwm_hot {
     uint32_t left;        /* calls until one goes the whole way, which counts and times it; 0: none is known */
     uint32_t done;        /* calls not counted yet */
@@ -211,7 +212,7 @@ struct lwm_hot {
     int size_class;
     bool host;            /* it passes, since the host won the contest */
 };
-/* The kinds that are kept: to ALLTOALL. */
+/* Number of the kinds that are kept: up to ALLTOALL. */
 #define LWM_HOT (LWM_ALLTOALL + 1)
 
 struct lwm_nodes;
@@ -222,25 +223,27 @@ struct lwm_comm {
     enum lwm_reason why;
     int rank, size;
     lw_comm *team;
-    /* The same ranks again, for calls that are started: mpi4py starts some before a blocking one at one rank and after it at another,
-     * which hosts bear. Null when there is none, and then they pass. */
+    /* A second communicator of the same ranks for started calls: mpi4py starts some before a blocking call at one rank and after it at another,
+     * which hosts tolerate. Null when there is none, and then they pass. */
     lw_comm *started;
     struct lwm_nodes *nodes;
-    /* While it is new, the calls that every rank carried out (lwm_passed). */
+    /* Number of calls that every rank carried out while the communicator is new (lwm_passed). */
     uint64_t calls;
-    /* How long calls that passed took while it was new, and from how many on that is looked at next. */
+    /* Time of the calls that passed while it was new, and the number of calls at which that is examined next. */
     uint64_t passed_ns, look_at;
-    /* Its name, which all its ranks on this node give it alike (names.c), 0: none; how many communicators were made from it, and by which groups. */
+    /* Its name, which all its ranks on this node compute alike (names.c), 0: none; the number of communicators that were made from it, and the
+     * groups that made some. */
     uint64_t name, made;
     struct lwm_group_count *groups;
-    /* Where ranks agree to form a team (agree.c), null when they cannot; collectives handed to the host, the number of the next one to agree
-     * at, and the attempts of either kind so far; since when; and what of `passed_ns` the others were told. */
+    /* The word by which ranks agree to form a team (agree.c), null when they cannot; collectives passed to the host, the number of the next one
+     * to agree at, and the attempts of either kind so far; the time since which they count; and the part of `passed_ns` that the others were
+     * told. */
     struct lwm_line *line;
     struct lwm_word *word;
     uint64_t position, agrees_at, attempt, looks, since_ns, told_ns;
-    /* It has ranks of another MPI_COMM_WORLD, which were spawned or spawned these. */
+    /* True if it has ranks of another MPI_COMM_WORLD, which were spawned or spawned these. */
     bool foreign;
-    /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
+    /* Barriers until one that does more than lw_barrier, and those that were not counted yet, these included. */
     uint64_t plain_barriers, barriers;
     /* Blocking calls that were recorded (trace.c). */
     uint64_t traced;
@@ -256,13 +259,13 @@ static inline size_t lwm_slot(MPI_Comm comm)
     return (size_t)((uint64_t)LWM_KEY(comm) * 0x9e3779b97f4a7c15u >> 54);
 }
 
-/* The communicator's call of this kind that may be repeated without the whole way; null when there is none. */
+/* Returns the record of a communicator whose last call of this kind may be repeated without all steps; null for others. */
 static inline struct lwm_comm *lwm_hot(MPI_Comm comm, enum lwm_kind kind)
 {
     struct lwm_comm *found = __atomic_load_n(&lwm_slots[lwm_slot(comm)], __ATOMIC_ACQUIRE);
     return LWM_LIKELY(found && found->handle == comm && found->hot[kind].left > 1) ? found : NULL;
 }
-/* Whether buffers are as lineweave wants them: aligned, two, and not in place. */
+/* Returns whether buffers suit lineweave as they are: aligned, two, and not in place. */
 static inline bool lwm_plain(const struct lwm_hot *hot, const void *give, const void *take, size_t most)
 {
     uintptr_t a = (uintptr_t)give, b = (uintptr_t)take;
@@ -271,9 +274,9 @@ static inline bool lwm_plain(const struct lwm_hot *hot, const void *give, const 
 }
 
 struct lwm_comm *lwm_comm_slow(MPI_Comm comm);
-/* The record of a communicator, made if need be, without asking what it is; null without memory. */
+/* Returns the record of a communicator, made if need be, without examining the communicator; null without memory. */
 struct lwm_comm *lwm_record_of(MPI_Comm comm);
-/* The state of a communicator; null for a handle that is none. */
+/* Returns the state of a communicator; null for a handle that is none. */
 static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
 {
     /* Acquire: with the release that published it. Records are never unmapped, so a stale one is only another key. */
@@ -281,38 +284,39 @@ static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
     if (LWM_LIKELY(found && found->handle == comm)) return found;
     return lwm_comm_slow(comm);
 }
-/* Gets what one rank needs for itself; whether it could. */
+/* Prepares this rank for itself; returns whether that worked. */
 bool lwm_comms_open(void);
-/* Finds out which ranks share a node, once all are known to be there: on several nodes by an exchange, in which rank 0's settings go along. */
+/* Finds out which ranks share a node, once all are known to be there: on several nodes by an exchange, which includes rank 0's settings. */
 bool lwm_comms_meet(void);
-/* The same, with a collective counted that is handed to the host or may be; null also while it is not known whether all ranks are there. */
+/* As lwm_comm_of, and counts a collective that is passed to the host or may be; returns null also while it is not known whether all ranks are
+ * there. */
 struct lwm_comm *lwm_comm_counted(MPI_Comm comm);
 void lwm_comms_count(void);
-/* Completes what was started on a communicator that is about to go. */
+/* Completes the started calls of a communicator that is about to be freed. */
 void lwm_comm_finish(MPI_Comm comm);
 void lwm_comms_close(void);
 
 /* ---- their teams (teams.c) ---- */
 
 extern MPI_Group lwm_world_group;
-/* Lets the host move messages while a rank waits in lineweave; a hook of lineweave's, hence the argument. */
+/* Lets the host move messages while a rank waits in lineweave; the argument is that of lineweave's hook. */
 void lwm_progress(void *unused);
-/* Counts a call of a new communicator that every rank went into, and makes its team when that is due. Called by all ranks directly
- * after the same call. `fine`: it went well at this one; else none is made. */
+/* Counts a call of a new communicator that every rank entered, and makes its team when that is due. All ranks call it directly after the same
+ * call. `fine` is true if the call went well at this rank; otherwise no team is made. */
 void lwm_comm_came(struct lwm_comm *comm, bool fine);
-/* Makes its team; afterwards its way is known. As above. */
+/* Makes the team of a communicator; afterwards its way is known. Arguments as above. */
 void lwm_comm_settle(struct lwm_comm *comm, bool fine);
-/* What a team has cost this rank of late. */
+/* Returns the time that a team has cost this rank lately. */
 uint64_t lwm_team_ns(void);
-/* The node of each rank of a communicator, and behind them each rank in MPI_COMM_WORLD, in memory to free; null when one is not there, or without
- * memory. */
+/* Returns the node of each rank of a communicator, followed by each rank in MPI_COMM_WORLD, in memory that the caller frees; null when a rank is
+ * not there, or without memory. */
 int *lwm_nodes_of(MPI_Comm comm, int size);
-/* A number for each rank of MPI_COMM_WORLD: its node. */
+/* The node of each rank of MPI_COMM_WORLD, as a number. */
 extern int *lwm_node_of;
 extern int lwm_world_size, lwm_world_rank;
-/* Measures what messages between two nodes take (link.c); called by all ranks. */
+/* Measures messages between two nodes (link.c); called by all ranks. */
 void lwm_link(void);
-/* Adds what a plain barrier counted beside the table. */
+/* Adds the counts that plain barriers keep beside the table. */
 void lwm_comm_count(struct lwm_comm *comm);
 
 /* ---- types and operators (handles.c) ---- */
@@ -334,18 +338,18 @@ struct lwm_type {
     size_t align;
 };
 bool lwm_types_open(void);
-/* Asks the host what it makes of types that MPI does not let be combined. */
+/* Asks the host about types that MPI does not let be combined. */
 void lwm_types_ask(void);
-/* Bytes of a predefined type, without asking the host; 0 for others. */
+/* Returns the bytes of a predefined type, without asking the host; 0 for others. */
 size_t lwm_size_of_known(MPI_Datatype type);
-/* False when it is no type. */
+/* Describes a type; false when it is none. */
 bool lwm_type_of(MPI_Datatype type, struct lwm_type *to);
-/* lineweave's operator on this type, or -1. */
+/* Returns lineweave's operator on this type, or -1. */
 int lwm_op_of(MPI_Op op, const struct lwm_type *type);
 
 /* ---- operators of the program (operators.c) ---- */
 
-/* lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
+/* Returns lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
 lw_op lwm_own_op(MPI_Op op, MPI_Datatype type);
 /* MPI_Op_create; a function of Fortran's gets the type as Fortran knows it. */
 int lwm_create_op(void (*function)(void *, void *, int *, MPI_Datatype *), int commutes, MPI_Op *op, bool fortran);
@@ -353,12 +357,12 @@ int lwm_create_op(void (*function)(void *, void *, int *, MPI_Datatype *), int c
 /* Whether an address is in the host's Fortran libraries (fortran.c). */
 bool lwm_is_fortran(const void *caller);
 #endif
-/* lineweave's operator for any, or -1; for the program's own, the type's element becomes bytes (folds.c). */
+/* Returns lineweave's operator for any operator, or -1; for the program's own, the type's element becomes bytes (folds.c). */
 lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info);
 
 /* ---- buffers that are not as lineweave needs them (stage.c) ---- */
 
-/* Bytes of this thread's scratch number `which`, valid until the next request of that number; null without memory. */
+/* Returns bytes of this thread's scratch number `which`, valid until the next request of that number; null without memory. */
 enum { LWM_SCRATCH_IN, LWM_SCRATCH_OUT, LWM_SCRATCH_COUNTS, LWM_SCRATCH_NODES, LWM_SCRATCH_NODES_2, LWM_SCRATCH_NODES_3,
        LWM_SCRATCHES };
 void *lwm_scratch(int which, size_t bytes);
@@ -378,32 +382,32 @@ struct lwm_call {
     uint64_t start_ns;    /* 0: not timed */
     struct lwm_race *race;
     bool introduces;      /* of MPI_COMM_WORLD, while ranks do not know each other */
-    /* What each rank takes of every other one. Where that is something, who comes out knows that all went in. */
+    /* The data that each rank takes of every other one. If there are any, a rank that leaves the call knows that all entered it. */
     MPI_Count each;
     MPI_Datatype each_type;
 };
 
-/* Begins a call: true when lineweave is to carry it out; if not, `lwm_away` is next. */
+/* Begins a call: returns true when lineweave is to carry it out; if not, `lwm_away` is next. */
 bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm);
-/* What this rank gives or takes, for the report of a call that passes. */
+/* Records the data that this rank gives or takes, for the report of a call that passes. */
 void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
-/* Leaves a call that was not begun to the host, counted with what this rank gives or takes. Returns false. */
+/* Leaves a call that was not begun to the host, counted with the data that this rank gives or takes. Returns false. */
 bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
-/* With the size known and the arguments found sound: whether lineweave carries it out now. `alike`: bytes are equal on all
+/* Returns whether lineweave carries the call out now; the size is known and the arguments were found valid. `alike`: bytes are equal on all
  * ranks; where they are not, sizes of all classes share one contest. */
 bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike);
-/* A call that moves nothing, which returns at once. Returns true. */
+/* Ends a call that moves nothing, which returns at once. Returns true. */
 bool lwm_nothing(struct lwm_call *call);
-/* A call without memory to pack in. Returns true. */
+/* Ends a call without memory to pack in. Returns true. */
 bool lwm_short(struct lwm_call *call);
 /* Ends a call that lineweave carried out. Returns true. */
 bool lwm_done(struct lwm_call *call, lw_status status);
-/* Keeps a call that lineweave carried out, or the winner of a contest, to be repeated; `hot` says what it is. */
+/* Keeps a call that lineweave carried out, or the winner of a contest, to be repeated; `hot` describes it. */
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
 int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
-/* Carries one out, unless it moves nothing. */
+/* Repeats a kept call, unless it moves nothing. */
 #define LWM_REPEAT(hot, status) (LWM_LIKELY((hot)->bytes != 0) ? (status) : LW_OK)
-/* One that was repeated; MPI's result. */
+/* Counts a repeated call; returns MPI's result. */
 static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_status status)
 {
     if (LWM_UNLIKELY(status != LW_OK)) return lwm_repeat_failed(comm, kind);
@@ -411,7 +415,7 @@ static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_sta
     comm->hot[kind].done++;
     return 0;
 }
-/* One that passed again; the host's result. What it refuses does not count. */
+/* Counts a call that passed again; returns the host's result. A call that the host refuses does not count. */
 static inline int lwm_passed_again(struct lwm_hot *hot, int result)
 {
     if (LWM_UNLIKELY(result != 0)) return result;
@@ -419,19 +423,19 @@ static inline int lwm_passed_again(struct lwm_hot *hot, int result)
     hot->done++;
     return result;
 }
-/* Counts what was repeated. */
+/* Counts the repeated calls of a kind. */
 void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);
 /* Leaves a call to the host. Returns false. */
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
-/* Says of a call that `lwm_begin` left to the host what each rank takes of every other one. Returns false. */
+/* Tells, for a call that `lwm_begin` left to the host, the data that each rank takes of every other one. Returns false. */
 bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type);
-/* Whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not go into it. */
+/* Returns whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not enter it. */
 bool lwm_is_refusal(int result);
-/* After the host has carried it out, or refused it. Returns its result. */
+/* Called after the host has carried out a call, or refused it. Returns its result. */
 int lwm_passed(struct lwm_call *call, int result);
-/* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); MPI's result. */
+/* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); returns MPI's result. */
 int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status);
-/* Counts a call of a kind that always passes, for its communicator too, which is returned. */
+/* Counts a call of a kind that always passes, also for its communicator, which is returned. */
 struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm comm);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * Collectives that move data: bytes to lineweave, whatever the types.
+ * Collectives that move data: the data are bytes to lineweave, whatever the types.
  *
- * MPI lets ranks describe one signature by different types, so nothing is decided by them. A rank whose type has gaps or
- * another order packs what it gives and unpacks what it takes; the others do not notice.
+ * MPI lets ranks describe one signature by different types, so types decide nothing. A rank whose type has gaps or
+ * another order packs the data that it gives and unpacks the data that it takes; the other ranks do not notice.
  */
 #include "collectives.h"
 #include "nodes.h"
 
 #include <string.h>
 
-/* What a buffer's type says, and how many bytes it holds. False when the host is to judge it. */
+/* Describes the type of a buffer, and the bytes in it. False when the host is to judge it. */
 static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, size_t *bytes)
 {
     if (buffer->count < 0 || buffer->at == LWM_IN_PLACE || !lwm_type_of(buffer->type, info)) return false;
@@ -20,7 +20,7 @@ static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, siz
 
 static bool root_is_rank(const struct lwm_call *call, int root) { return root >= 0 && root < call->comm->size; }
 
-/* Bytes to give: the buffer's own where they are dense, else packed. Null without memory. */
+/* Returns the bytes to give: the buffer's own where they are dense, else packed. Null without memory. */
 static const void *given(struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes)
 {
     if (info->dense) return buffer->at;
@@ -29,19 +29,20 @@ static const void *given(struct lwm_call *call, const struct lwm_buffer *buffer,
     return done ? packed : NULL;
 }
 
-/* Room for bytes to take. Null without memory. */
+/* Returns the room for bytes to take. Null without memory. */
 static void *room(const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes)
 {
     return info->dense ? buffer->at : lwm_scratch(LWM_SCRATCH_OUT, bytes);
 }
 
-/* Puts what was taken in the room where the buffer's type wants it. */
+/* Unpacks the bytes that were taken from the room to the buffer. */
 static bool taken(struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, const void *from, size_t count)
 {
     return info->dense || lwm_unpack(from, buffer->at, count, buffer->type, info, call->comm->handle);
 }
 
-/* Bytes to give that lie apart from those to take: a copy where they overlap, which MPI forbids and hosts bear. */
+/* Returns bytes to give that are apart from those to take: a copy where they overlap, which MPI forbids and hosts
+ * tolerate. */
 static const void *apart(const void *give, size_t given_bytes, const void *take, size_t taken_bytes)
 {
     uintptr_t a = (uintptr_t)give, b = (uintptr_t)take;
@@ -50,7 +51,7 @@ static const void *apart(const void *give, size_t given_bytes, const void *take,
     return copy ? memcpy(copy, give, given_bytes) : NULL;
 }
 
-/* Keeps a call whose buffers are all of one predefined type, as many elements each, to be repeated. */
+/* Keeps a call, so that it can be repeated, if all its buffers have one predefined type and as many elements. */
 static void keep(const struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes, int root)
 {
     if (!info->predefined || !info->dense) return;
@@ -151,7 +152,7 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
         if (in && !in_place) in = apart(in, bytes * ranks, out, bytes);
         if (!in) return lwm_short(call);
     }
-    /* What the root gives itself in place has to go somewhere all the same. */
+    /* The block that the root gives itself in place still needs a destination. */
     if (comm->way == LWM_NODES && in_place) out = lwm_scratch(LWM_SCRATCH_OUT, bytes);
     if (!out) return lwm_short(call);
     lw_status status = LW_OK;
@@ -164,7 +165,7 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
     return lwm_done(call, status);
 }
 
-/* Allgather and alltoall, in which every rank takes a block of each. */
+/* Carries out an allgather or alltoall, in which every rank takes a block of each. */
 static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm handle)
 {
     if (!lwm_begin(call, kind, handle)) {

@@ -2,19 +2,19 @@
  * Names of communicators, by which their ranks on one node find a common word in memory (board.c) without a message.
  *
  * 1. MPI_COMM_WORLD has one (presence.c). An intercommunicator between ranks that were spawned and those who spawned them has the spawn's.
- * 2. What is made from a communicator with a name gets one of that name, of how many were made from it before, and of which of its ranks is the new
- *    one's first. All ranks of the old one make new ones in one order, so all ranks of a new one come to the same name, and no other has it.
- * 3. What only the ranks of a group make is counted for each group and tag apart.
+ * 2. A communicator that is made from one with a name gets a name made from that name, from the number of those made from it before, and from its
+ *    own first rank. All ranks of the old one make new ones in one order, so all ranks of a new one get the same name, and no other has it.
+ * 3. Communicators that only the ranks of a group make are counted for each group and tag separately.
  *
- * If a communicator could not be made at one rank, though the call was not refused, this rank's later names fit nobody's: those
- * communicators are left to the host. What is made otherwise (MPI_Comm_idup, MPI_Dist_graph_create, sessions) has no name.
+ * If a communicator could not be made at one rank, though the call was not refused, this rank's later names match no other rank's: those
+ * communicators are left to the host. Communicators made otherwise (MPI_Comm_idup, MPI_Dist_graph_create, sessions) have no name.
  */
 #include "presence.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* How often ranks of one group made a communicator. */
+/* The number of communicators that ranks of one group have made. */
 struct lwm_group_count {
     uint64_t group, many;
     struct lwm_group_count *next;
@@ -60,7 +60,7 @@ uint64_t lwm_name_of(MPI_Comm comm)
     return spawned && comm == parents ? lwm_presence_parent() : 0;
 }
 
-/* Which of the parent's ranks the first one of a new communicator is; -1 where it is none. */
+/* Returns the rank in the parent of a new communicator's first rank; -1 where there is none. */
 static int first_in(MPI_Comm parent, MPI_Comm made)
 {
     MPI_Group old, new;
@@ -74,14 +74,14 @@ static int first_in(MPI_Comm parent, MPI_Comm made)
     return first;
 }
 
-/* Ranks of which one has no memory for a name would not decide alike, so that one cannot go on. */
+/* Gives a communicator a name. A rank without memory for it would decide otherwise than the others, so it ends the program. */
 void lwm_named(MPI_Comm made, uint64_t name)
 {
     if (lwm_host.Comm_set_attr(made, keyval, (void *)name) != 0) lwm_host.Abort(made, 1);
 }
 
 
-/* The record that counts what is made from a communicator; null where no names are given. */
+/* Returns the record that counts the communicators made from this one; null where no names are given. */
 static struct lwm_comm *parent_of(MPI_Comm handle)
 {
     if (!lwm_active && !lwm_open) return NULL;
@@ -90,12 +90,12 @@ static struct lwm_comm *parent_of(MPI_Comm handle)
     return parent && parent->name ? parent : NULL;
 }
 
-/* The name of what was made from `parent` now, by all of its ranks; 0: none. */
+/* Returns the name of the communicator that all ranks of `parent` made now; 0: none. */
 static uint64_t next_name(struct lwm_comm *parent, int result)
 {
     if (!parent) return 0;
     if (LWM_UNLIKELY(result != 0)) {
-        /* Where it was refused nobody else made one either. */
+        /* If the call was refused, no other rank made one either. */
         if (!lwm_is_refusal(result)) parent->made = lwm_mix(lwm_board_token() + parent->made, (uint64_t)lwm_world_rank + lwm_now_ns());
         return 0;
     }
@@ -106,7 +106,7 @@ int lwm_introduced_by(MPI_Comm handle, int result, const MPI_Comm *made)
 {
     if (LWM_LIKELY(!lwm_open) || result != 0 || !made || *made == lwm_host.null) return result;
     int size = 0;
-    /* Some calls return at once at a rank that is in nothing new: only who is in a communicator knows that all of its ranks came. */
+    /* Some calls return at once at a rank that is in no new communicator: only a rank in it knows that all of its ranks arrived. */
     bool of_all = handle == lwm_host.world && lwm_host.Comm_size(*made, &size) == 0 && size == lwm_world_size;
     bool of_parents = lwm_presence_parent() && lwm_name_of(handle) == lwm_presence_parent();
     if (of_all || of_parents) lwm_set_up();
@@ -130,7 +130,7 @@ int lwm_all_made(MPI_Comm handle, int result, const MPI_Comm *made)
     return lwm_introduced_by(handle, result, made);
 }
 
-/* How often this group has made one by this tag. */
+/* Returns the counter of the communicators that this group has made by this tag. */
 static uint64_t *count_of(struct lwm_comm *parent, uint64_t group)
 {
     pthread_mutex_lock(&lock);

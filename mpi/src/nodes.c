@@ -2,10 +2,10 @@
  * Communicators that several nodes share: lineweave within each node, the host between the nodes' leaders.
  *
  * A node's leaders are its first ranks in the communicator. Ranks may be spread over nodes in any order. Phases of a call on a
- * short message, for which the first leader of each node does:
- * 1. what the ranks of a node have goes to their leader (or from the root to its node), by lineweave;
+ * short message, for which the first leader of each node acts:
+ * 1. the data of a node's ranks go to their leader (or from the root to its node), by lineweave;
  * 2. leaders exchange, by the host, on a communicator of their own;
- * 3. leaders hand the outcome to their nodes, by lineweave.
+ * 3. leaders pass the outcome to their nodes, by lineweave.
  * Long messages: nodes_long.c.
  */
 #include "nodes.h"
@@ -114,7 +114,7 @@ bool lwm_nodes_fold(struct lwm_call *call, const void *send, void *recv, size_t 
 
 bool lwm_nodes_can(const struct lwm_comm *comm, size_t bytes) { return bytes <= INT_MAX / (size_t)comm->size; }
 
-/* Where each node's blocks begin in a row of them, and how many bytes they are; to free. */
+/* Returns the beginning of each node's blocks in a row of them, and their length in bytes; the caller frees it. */
 static int *layout(const struct lwm_nodes *nodes, size_t bytes)
 {
     int *lists = malloc(2 * sizeof *lists * (size_t)nodes->many), *starts = lists + nodes->many, sum = 0;
@@ -126,7 +126,7 @@ static int *layout(const struct lwm_nodes *nodes, size_t bytes)
     return lists;
 }
 
-/* Of blocks that lie node by node, in the order of ranks there, the one of rank r. */
+/* Returns the place of rank r's block among blocks that lie node by node, in the order of ranks there. */
 static size_t in_row(const struct lwm_nodes *nodes, int r, size_t bytes, const int *starts)
 {
     return (size_t)starts[nodes->node[r]] + (size_t)nodes->place[r] * bytes;

@@ -16,33 +16,33 @@ struct lwm_nodes {
     int *members;         /* of each node: how many ranks */
 };
 
-/* What a rank knows of the nodes of its communicator; `team` is that of its own node, or null when it is alone there. Null
+/* Makes this rank's data about the nodes of its communicator; `team` is that of its own node, or null when it is alone there. Null
  * without memory. */
 struct lwm_nodes *lwm_nodes_make(struct lwm_comm *comm, const int *nodes, lw_comm *team);
 /* Makes the leaders' communicator of the host. Called by all ranks. */
 bool lwm_nodes_join(struct lwm_comm *comm, struct lwm_nodes *nodes);
 /* Frees the leaders' communicator too. Called by all ranks. */
 void lwm_nodes_free(struct lwm_nodes *nodes);
-/* Frees what is not the host's, at the end. */
+/* Frees all but the host's objects, at the end. */
 void lwm_nodes_close(struct lwm_nodes *nodes);
 
-/* Each is true when done; when not, the call's result is an error that was raised. */
+/* Carry out a call among several nodes: true when done; when not, the call's result is an error that was raised. */
 bool lwm_nodes_barrier(struct lwm_call *call);
 bool lwm_nodes_bcast(struct lwm_call *call, void *data, size_t bytes, int root);
-/* reduce (at root) and allreduce (root -1). */
+/* Carries out a reduce (at root) or an allreduce (root -1). */
 bool lwm_nodes_fold(struct lwm_call *call, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op op,
                     const struct lwm_type *info, int combine, int root);
-/* Whether blocks of that length can go between nodes. */
+/* Returns whether blocks of that length can go between nodes. */
 bool lwm_nodes_can(const struct lwm_comm *comm, size_t bytes);
-/* Blocks of `bytes`, packed. recv is null where nothing is taken. */
+/* For packed blocks of `bytes`. recv is null where nothing is taken. */
 bool lwm_nodes_gather(struct lwm_call *call, const void *send, void *recv, size_t bytes, int root);
 bool lwm_nodes_scatter(struct lwm_call *call, const void *send, void *recv, size_t bytes, int root);
 bool lwm_nodes_allgather(struct lwm_call *call, const void *send, void *recv, size_t bytes);
 
-/* ---- of long messages (nodes_long.c) ---- */
+/* ---- long messages (nodes_long.c) ---- */
 
-/* Messages from here on go through several leaders and in pieces, whose phases overlap. With 256 KiB each piece's waiting cost more than
- * that (4 ranks on 2 nodes emulated on 2 CPUs, where 1 MiB and more came out even). */
+/* Length from which messages go through several leaders and in pieces whose phases overlap. At 256 KiB the waiting for each piece cost
+ * more than that gained (4 ranks on 2 nodes emulated on 2 CPUs, where 1 MiB and more came out even). */
 #define LWM_NODES_LONG ((size_t)1 << 20)
 bool lwm_nodes_bcast_long(struct lwm_call *call, void *data, size_t bytes, int root);
 bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op op,
@@ -58,7 +58,7 @@ bool lwm_nodes_failed(struct lwm_call *call, lw_status status);
         lw_status inner = nodes->team ? (action) : LW_OK; \
         if (inner != LW_OK) return lwm_nodes_failed(call, inner); \
     } while (0)
-/* A phase between leaders, for who is one. */
+/* A phase between leaders, for a rank that is one. */
 #define OUTER(leads, action) \
     do { \
         if ((leads) && (action) != 0) return lwm_nodes_failed(call, LW_OK); \

@@ -3,12 +3,12 @@
  * that a node works on one piece while the host moves another (after Bayatpour et al. 2017, who have several leaders, and Luo et al.
  * 2020, who let the phases overlap).
  *
- * 1. Pieces go one after the other, in the same order on all ranks. What of a piece concerns a node is done by lineweave.
+ * 1. Pieces go one after the other, in the same order on all ranks. The part of a piece that concerns one node is done by lineweave.
  * 2. Leaders start an operation of the host on their part of it, and do not wait for it.
- * 3. When the next piece is that far, they do; what came is handed to the node.
+ * 3. When the next piece has come so far, they wait for it; the data that came are passed to the node.
  *
- * Leaders of one place talk to each other only, on a communicator of theirs. A leader that waits in the host waits for others of its
- * place, which wait for nothing that comes later; so nobody waits in a ring.
+ * Leaders of one place talk only to each other, on a communicator of theirs. A leader that waits in the host waits for others of its
+ * place, which wait for nothing that comes later; so there is no cycle of waits.
  */
 #include "nodes.h"
 
@@ -21,7 +21,7 @@
 /* Operations of the host that a leader has under way. */
 #define AHEAD 2
 
-/* Bytes of a piece: a fourth of the message, within limits. */
+/* Returns the bytes of a piece: a fourth of the message, within limits. */
 static size_t piece_of(size_t bytes)
 {
     size_t piece = bytes / 4;
@@ -45,7 +45,7 @@ bool lwm_nodes_bcast_long(struct lwm_call *call, void *data, size_t bytes, int r
         int who = (int)(k % leaders);
         bool mine = leads && who == nodes->local;
         if (at_root) INNER(lw_bcast(nodes->team, at, n, LW_I8, nodes->place[root]));
-        /* The root's node starts what it has; the others what may come while they work on this piece. */
+        /* The root's node starts the pieces that it has; the others start those that may come while they work on this piece. */
         size_t until = at_root ? k + 1 : least(pieces, k + AHEAD * leaders);
         for (; leads && next < until; next += leaders) {
             MPI_Request *request = &started[next / leaders % AHEAD];
@@ -64,7 +64,7 @@ bool lwm_nodes_bcast_long(struct lwm_call *call, void *data, size_t bytes, int r
     return true;
 }
 
-/* How many of a piece's elements each rank of the node combines for all: leaders a part each, the others nothing. */
+/* Computes how many of a piece's elements each rank of the node combines for all: leaders a part each, the others nothing. */
 static void cut(const struct lwm_nodes *nodes, size_t elements, size_t *lengths)
 {
     size_t leaders = (size_t)nodes->leaders, part = (elements + leaders - 1) / leaders;
@@ -73,7 +73,8 @@ static void cut(const struct lwm_nodes *nodes, size_t elements, size_t *lengths)
     }
 }
 
-/* To a root: through the leaders at its place, so that nothing has to be handed on; through the first ones where none leads there. */
+/* Reduces to a root: through the leaders at its place, so that nothing has to be passed on; through the first ones where none leads
+ * there. */
 static bool reduce_long(struct lwm_call *call, const char *send, char *recv, size_t count, MPI_Datatype type, MPI_Op op,
                         const struct lwm_type *info, int combine, int root)
 {
@@ -87,7 +88,7 @@ static bool reduce_long(struct lwm_call *call, const char *send, char *recv, siz
     for (size_t k = 0, done = 0; done < count; k++, done += many) {
         size_t n = least(many, count - done);
         const char *in = send + done * width;
-        /* Of two pieces before, which the host may still read. */
+        /* The part of two pieces before, which the host may still read. */
         OUTER(leads, lwm_host.Wait(&started[k % AHEAD], LWM_STATUS_IGNORE));
         char *part = takes ? recv + done * width : parts + k % AHEAD * room;
         if (!nodes->team && in != part) memcpy(part, in, n * width);
@@ -126,7 +127,7 @@ bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, si
             OUTER(leads, lwm_host.Iallreduce(LWM_IN_PLACE, part, own, type, op, nodes->between, &started[k % AHEAD]));
         }
         if (k == 0) continue;
-        /* The piece before. */
+        /* The previous piece is completed. */
         size_t n = least(many, count - (k - 1) * many);
         char *out = (char *)recv + (k - 1) * many * width, *part = leads ? parts + (k - 1) % AHEAD * room : NULL;
         OUTER(leads, lwm_host.Wait(&started[(k - 1) % AHEAD], LWM_STATUS_IGNORE));
@@ -137,7 +138,7 @@ bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, si
     return true;
 }
 
-/* Of a node's ranks, those whose blocks go through leader l: every leaders-th from its place on. */
+/* Returns the number of a node's ranks whose blocks go through leader l: every leaders-th from its place on. */
 static int led_by(const struct lwm_nodes *nodes, int node, int l)
 {
     return (nodes->members[node] - l + nodes->leaders - 1) / nodes->leaders;
@@ -148,7 +149,7 @@ bool lwm_nodes_allgather_long(struct lwm_call *call, const void *send, void *rec
     struct lwm_nodes *nodes = call->comm->nodes;
     int leaders = nodes->leaders, members = nodes->members[nodes->mine], all = 0;
     bool leads = nodes->local < leaders;
-    /* The first leader's ranks are the most. */
+    /* The first leader has the most ranks. */
     for (int n = 0; n < nodes->many; n++) all += led_by(nodes, n, 0);
     size_t row_bytes = (size_t)all * bytes, own = leads ? (size_t)led_by(nodes, nodes->mine, nodes->local) * bytes : 0;
     char *local = leads ? lwm_scratch(LWM_SCRATCH_NODES, own) : NULL, *own_row = leads ? lwm_scratch(LWM_SCRATCH_NODES_2, row_bytes) : NULL;
@@ -157,13 +158,13 @@ bool lwm_nodes_allgather_long(struct lwm_call *call, const void *send, void *rec
     int *lists = malloc(2 * sizeof *lists * (size_t)nodes->many), *starts = lists + nodes->many;
     bool fine = (!leads || (local && own_row)) && other_row && lengths && lists;
     lw_status status = fine ? LW_OK : LW_ERR_MEMORY;
-    /* 1. To the leaders, who often are all. */
+    /* 1. The blocks go to the leaders, which often are all ranks. */
     if (members == leaders && fine) memcpy(local, send, bytes);
     for (int l = 0; status == LW_OK && members > leaders && l < leaders; l++) {
         for (int p = 0; p < members; p++) lengths[p] = p % leaders == l ? bytes : 0;
         status = lw_gatherv(nodes->team, send, local, lengths, LW_I8, l);
     }
-    /* 2. Between nodes, all leaders at the same time. */
+    /* 2. The blocks go between nodes, by all leaders at the same time. */
     MPI_Request started = lwm_host.no_request;
     int done = 0;
     if (status == LW_OK && leads) {
@@ -175,7 +176,7 @@ bool lwm_nodes_allgather_long(struct lwm_call *call, const void *send, void *rec
         MPI_Datatype byte = lwm_host.byte;
         done = lwm_host.Iallgatherv(local, (int)own, byte, own_row, lists, starts, byte, nodes->between, &started);
     }
-    /* 3. To the node, what came first while the rest is under way. */
+    /* 3. The blocks go to the node, those that came first while the rest is under way. */
     for (int l = 0; status == LW_OK && done == 0 && l < leaders; l++) {
         bool mine = leads && l == nodes->local;
         if (mine) done = lwm_host.Wait(&started, LWM_STATUS_IGNORE);

@@ -1,5 +1,6 @@
 /*
- * Operators that the program makes: what MPI_Op_create was given is remembered, and lineweave calls it as the host would.
+ * Operators that the program makes: the arguments of MPI_Op_create are remembered, and lineweave calls the function as
+ * the host would.
  *
  * The function gets the type's handle as well; it is kept for the call under way, which runs in the calling thread.
  */
@@ -47,7 +48,8 @@ static void combine(const void *in, void *inout, size_t len, size_t size, void *
     }
 }
 
-/* One that cannot be remembered is as one that was never seen: its calls pass. All ranks make the same ones. */
+/* Remembers an operator. One that cannot be remembered is treated as one that was never seen: its calls pass. All ranks
+ * make the same ones. */
 static void remember(MPI_Op handle, narrow_fn *narrow, wide_fn *wide, bool fortran, int commutes)
 {
     struct own *own = calloc(1, sizeof *own);

@@ -1,14 +1,15 @@
 /*
- * Which ranks have this library. Nothing of lineweave's travels on a communicator of the program unless all of its ranks are known to.
+ * Detection of the ranks that have this library. No message of lineweave's travels on a communicator of the program unless all of its ranks are
+ * known to have it.
  *
- * 1. A launcher (mpirun's daemon on the node, srun's) tells each process in its environment who it is: over which socket to talk to it, in which
- *    job, as which rank. That identifies this MPI_COMM_WORLD on the node. What a launcher says counts only if it gives this process the rank that
- *    MPI gives it: ranks that an inner launcher started inherit one rank from outside, which is that of one of them at most.
+ * 1. A launcher (mpirun's daemon on the node, srun's) identifies each process in its environment: the socket to talk to the launcher, the job,
+ *    the rank. That identifies this MPI_COMM_WORLD on the node. It counts only if it gives this process the rank that MPI gives it: ranks that an
+ *    inner launcher started inherit one rank from outside, which is that of one of them at most.
  * 2. In MPI_Init each rank adds itself to the census of its MPI_COMM_WORLD, a line in memory that the launcher's processes share (board.c). A rank
  *    without the library, with another build of it, or that cannot map that memory does not.
  * 3. After the first call that all ranks are known to have gone into, the census is final: each rank added itself before its first call. So all
  *    ranks read the same and decide alike. If it is not complete, every call is the MPI's for ever.
- * 4. What rank 0 added beside, its settings, holds for all.
+ * 4. Rank 0 also adds its settings, which hold for all.
  * 5. Ranks on several nodes: presence_nodes.c.
  */
 #define _GNU_SOURCE
@@ -27,7 +28,7 @@ uint64_t lwm_presence_launcher(void) { return launcher_name; }
 uint64_t lwm_presence_world(void) { return world_name; }
 uint64_t lwm_presence_parent(void) { return parent_name; }
 
-/* A variable's whole number, or -1. */
+/* Returns a variable's whole number, or -1. */
 static long number_of(const char *name)
 {
     const char *text = getenv(name);
@@ -36,7 +37,7 @@ static long number_of(const char *name)
     return end && *end == 0 ? value : -1;
 }
 
-/* When a process started, in the kernel's ticks: with its number this is one process for ever. */
+/* Returns the start time of a process, in the kernel's ticks: with its number this identifies one process for ever. */
 static uint64_t start_of(int pid)
 {
     char path[40], text[1024];
@@ -50,8 +51,8 @@ static uint64_t start_of(int pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* PMI: the socket to the daemon, which made it; or the daemon's port. Spawned ranks have the daemon of their parents, and nothing that tells one
- * spawn from another. */
+/* Identifies the job by PMI: the socket to the daemon, which the daemon made; or the daemon's port. Spawned ranks have the daemon of their
+ * parents, and nothing that tells one spawn from another. */
 static bool by_pmi(int rank, bool *spawned)
 {
     if (number_of("PMI_RANK") != rank && number_of("PMI_ID") != rank) return false;
@@ -71,7 +72,7 @@ static bool by_pmi(int rank, bool *spawned)
     return true;
 }
 
-/* PMIx: the daemon's address, and the name space, which each spawn has for itself. */
+/* Identifies the job by PMIx: the daemon's address, and the name space, which each spawn has for itself. */
 static bool by_pmix(int rank, bool *spawned)
 {
     static const char *const addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21", "PMIX_SERVER_URI2",
@@ -85,7 +86,7 @@ static bool by_pmix(int rank, bool *spawned)
     return true;
 }
 
-/* Slurm without either: the step. */
+/* Identifies the job by Slurm's step, without PMI or PMIx. */
 static bool by_slurm(int rank, bool *spawned)
 {
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
@@ -123,7 +124,7 @@ static void raise_to(uint32_t *to, uint32_t value)
     while (seen < value && !__atomic_compare_exchange_n(to, &seen, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
-/* How many ranks the launcher started on this node; -1 where it does not say. */
+/* Returns the number of ranks that the launcher started on this node; -1 where it does not say. */
 static long local_size(void)
 {
 #ifdef LWM_OPENMPI
@@ -162,7 +163,8 @@ int lwm_presence_count(bool *first)
     return census ? (int)__atomic_load_n(&census->count, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Of several nodes: what this node's first rank finds out. It is in the same call, and waits for nobody of this node. */
+/* Returns whether the ranks of all nodes are there, as this node's first rank finds out. That rank is in the same call, and waits for no rank of
+ * this node. */
 static bool all_nodes(void)
 {
     bool first;

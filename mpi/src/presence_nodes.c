@@ -1,5 +1,5 @@
 /*
- * Which ranks of other nodes have this library: told by names that the launcher keeps (MPI_Publish_name), which no communicator sees.
+ * Detection of the ranks of other nodes that have this library, by names that the launcher keeps (MPI_Publish_name), without any communicator.
  *
  * 1. A node's last rank to announce itself publishes the node's ranks: the first, their distance and their number, and this build. It does so
  *    within MPI_Init, so before any call that all ranks went into.
@@ -19,12 +19,12 @@
 /* The room for a port in the MPI that gives it most. */
 enum { PORT = 1024 };
 
-/* What is told of a node. */
+/* The published description of a node. */
 struct ranks {
     int first, stride, many;
 };
 
-/* The name of something of this job. A launcher keeps names for one job and those it spawned. */
+/* Makes a name for something of this job. A launcher keeps names for one job and those it spawned. */
 static void name_it(char *name, size_t room, const char *what, int number)
 {
     const char *space = getenv("PMIX_NAMESPACE");
@@ -32,7 +32,7 @@ static void name_it(char *name, size_t room, const char *what, int number)
     snprintf(name, room, "lineweave-%016llx-%s-%d", (unsigned long long)job, what, number);
 }
 
-/* The launcher's errors go to MPI_COMM_WORLD or MPI_COMM_SELF, where the program may have them be fatal. */
+/* Error handlers to restore. The launcher's errors go to MPI_COMM_WORLD or MPI_COMM_SELF, where the program may have made them fatal. */
 struct handlers {
     MPI_Errhandler world, self;
 };
@@ -82,7 +82,7 @@ void lwm_nodes_publish(const struct lwm_census *here)
     as_before(before);
 }
 
-/* Marks the ranks of a node that begins with this one; how many, or 0 if it is not there as it should be. */
+/* Marks the ranks of a node that begins with this one; returns their number, or 0 if the node is not published as it should be. */
 static int mark_node(int first, char *there)
 {
     char text[PORT];
@@ -118,7 +118,7 @@ bool lwm_nodes_all_published(const struct lwm_census *here)
     bool of_first = here->from_top == (uint32_t)lwm_world_size, all = false;
     char text[PORT];
     if (of_first) {
-        /* Without the outcome the others would wait for it. */
+        /* Without the outcome, the other nodes would wait for it. */
         all = all_nodes_are_there();
         if (!publish("all", 0, all ? "yes" : "no")) lwm_host.Abort(lwm_host.world, 1);
     } else if (look_up("node", 0, text)) {

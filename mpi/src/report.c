@@ -1,8 +1,8 @@
 /*
- * What lineweave did, said once at the end: a table on standard error, and lines of JSON where a file was named.
+ * The report at the end: a table on standard error, and lines of JSON where a file was named.
  *
- * Ranks add up what they counted by the host, in MPI_Finalize, if all of them were in a collective call; else rank 0 says its own. A program that
- * never gets there gets no report.
+ * Ranks add up their counts by the host, in MPI_Finalize, if all of them were in a collective call; otherwise rank 0 reports its own. A program
+ * that never reaches MPI_Finalize gets no report.
  */
 #include "presence.h"
 
@@ -26,10 +26,10 @@ static const long long limits[LWM_CLASSES] = {0, 64, 1 << 10, 16 << 10, 256 << 1
 
 static double per(uint64_t sum, uint64_t n) { return n ? (double)sum / (double)n : 0; }
 
-/* Over all calls, by those that were timed. */
+/* Returns the time of all calls, estimated from those that were timed. */
 static double total_ms(uint64_t ns, uint64_t timed, uint64_t calls) { return per(ns, timed) * (double)calls / 1e6; }
 
-/* So much counts of one contest at most: a host that stalls for longer does so by chance. */
+/* Largest gain of one contest that counts: a host that stalls for longer does so by chance. */
 #define MOST_GAIN_NS 1e7
 
 void lwm_count_gain(struct lwm_count *count, double ns)
@@ -45,7 +45,8 @@ struct estimate {
     double ms, error2;
 };
 
-/* What the calls of all ranks would have cost more at the host, by the contests, in which each rank counts the same; not known by fewer than two. */
+/* Estimates the extra cost of all ranks' calls at the host, by the contests, in which each rank has the same weight; false with fewer than two
+ * contests. */
 static bool saved(const struct lwm_count *count, int ranks, struct estimate *to)
 {
     double many = (double)count->contests, calls = (double)count->taken / 1e6;
@@ -56,7 +57,7 @@ static bool saved(const struct lwm_count *count, int ranks, struct estimate *to)
     return true;
 }
 
-/* Prints an interval of two standard errors, within what the job took, or why there is none. */
+/* Prints an interval of two standard errors, within the time of the job, or the reason why there is none. */
 static void show_saved(struct estimate sum, bool known, int ranks)
 {
     double job_ms = (double)(lwm_now_ns() - lwm_began_ns) / 1e6, ms = sum.ms / ranks, error = 2 * sqrt(sum.error2) / ranks;
@@ -70,7 +71,7 @@ static void show_saved(struct estimate sum, bool known, int ranks)
             to / (seconds ? 1000 : 1), seconds ? "s" : "ms");
 }
 
-/* Of so many ranks: 1 where they never met. */
+/* Prints the table of so many ranks: 1 where they never met. */
 static void show(const struct lwm_count *counts, const long long *setup, int ranks)
 {
     uint64_t taken = 0, passed = 0, why[LWM_REASONS] = {0};
@@ -156,7 +157,7 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
 
 void lwm_report(bool of_all)
 {
-    /* No memory is asked for: at the end of a program that may take its time, if it has freed many small pieces. */
+    /* No memory is requested: at the end of a program that takes long if the program has freed many small pieces. */
     static struct lwm_count sums[LWM_KINDS][LWM_CLASSES];
     long long mine[LWM_KINDS + LWM_SETUP] = {0}, all[LWM_KINDS + LWM_SETUP] = {0};
     enum { ROW = LWM_CLASSES * (sizeof(struct lwm_count) / sizeof(uint64_t)), PIECE = 64 };
@@ -165,7 +166,7 @@ void lwm_report(bool of_all)
         for (int i = 0; i < ROW; i++) mine[k] = mine[k] || row[i];
     }
     for (int i = 0; i < LWM_SETUP; i++) mine[LWM_KINDS + i] = (long long)lwm_setup[i];
-    /* In short messages: for longer ones MPICH reads other processes' memory, which a container may forbid. */
+    /* The messages are short: for longer ones MPICH reads other processes' memory, which a container may forbid. */
     int failed = of_all && lwm_host.Allreduce(mine, all, LWM_KINDS + LWM_SETUP, lwm_host.long_long, lwm_host.sum, lwm_host.world) != 0;
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int at = 0; all[k] && at < ROW && !failed; at += PIECE) {
@@ -174,7 +175,7 @@ void lwm_report(bool of_all)
             failed = lwm_host.Reduce(from, (uint64_t *)sums[k] + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
         }
     }
-    /* If rank 0 has no lineweave, the first that has speaks. */
+    /* If rank 0 has no lineweave, the first rank that has it prints the report. */
     bool first;
     if (!of_all) lwm_presence_count(&first);
     if (failed || (lwm_world_rank != 0 && (of_all || !first))) return;

@@ -1,15 +1,15 @@
 /*
  * Requests of calls that lineweave carries out, among those of the host.
  *
- * 1. Each has a request of the host, made here, by which programs know it: they may copy it, turn it into Fortran's, put it in
- *    arrays with others, and hand it to functions that are not defined here.
- * 2. It is a generalized request. When a call that is made once is over, what it took is unpacked and its request completed; then
+ * 1. Each call has a request of the host, made here, by which programs know it: they may copy it, turn it into Fortran's, put it
+ *    in arrays with others, and pass it to functions that are not defined here.
+ * 2. It is a generalized request. When a call that is made once is over, its data are unpacked and its request is completed; then
  *    the host does the rest, for it and all others in the array.
  * 3. The host cannot start a persistent call again, so it does not see their requests in an array, which complete here
  *    (completing.c). (A send to nobody would be a persistent request of the host; MPICH and Intel MPI do not count such ones as
  *    others, and with Intel MPI later collectives on MPI_COMM_SELF did nothing.)
  *
- * Who waits in the host for something else has its calls carried on by lineweave's helper thread.
+ * If a rank waits in the host for something else, lineweave's helper thread carries its calls on.
  */
 #include "started.h"
 #include "trace.h"
@@ -116,7 +116,7 @@ lw_status lwm_started_begin(struct lwm_started *s)
     return pack(s) ? LW_OK : LW_ERR_MEMORY;
 }
 
-/* The call is over: what it took goes where it belongs, and the host's request is completed. */
+/* Ends a call: its data are unpacked, and the host's request is completed. */
 static void end(struct lwm_started *s, lw_status status)
 {
     s->over = true;

@@ -2,15 +2,15 @@
  * Calls that give and take in one place without MPI_IN_PLACE, which MPI forbids. Hosts differ in what they do, by kind, types and counts: they
  * refuse it, each rank for itself and before it sends anything, or carry it out.
  *
- * So the host is asked, by the same call on a communicator of this rank alone. What it refuses there is handed over to it, which then says so
- * to the program; nothing comes to other ranks, and they wait as they would without lineweave. What it bears, lineweave carries out from a
- * copy. To hand that over would be wrong: other ranks, whose buffers are apart, do not.
+ * So the host is asked, by the same call on a communicator of this rank alone. A call that it refuses there is passed to it, and it reports
+ * the error to the program; nothing comes to other ranks, and they wait as they would without lineweave. A call that it tolerates is carried
+ * out by lineweave from a copy. To pass it to the host would be wrong: other ranks, whose buffers are apart, do not.
  */
 #include "blocks.h"
 
 #include <limits.h>
 
-/* This rank alone; errors are returned. */
+/* A communicator of this rank alone; errors are returned. */
 static MPI_Comm alone;
 
 bool lwm_same_open(void)
@@ -75,7 +75,7 @@ bool lwm_same_block(enum lwm_kind kind, int rank, struct lwm_buffer one, const s
 bool lwm_same_blocks(enum lwm_kind kind, const struct lwm_blocks *give, const struct lwm_blocks *take)
 {
     if (give->at != take->at) return false;
-    /* Hosts look whether lists are the same one. Empty blocks: nothing is to move between places of one buffer. */
+    /* Hosts check whether both lists are the same one. Empty blocks: nothing is to move between places of one buffer. */
     const int none[2] = {0, 0}, *n = none, *m = give->counts == take->counts ? none : none + 1;
     if (kind == LWM_ALLTOALLV) return lwm_host.Alltoallv(give->at, n, none, give->type, take->at, m, none, take->type, alone) != 0;
     const MPI_Datatype *to = give->types == take->types ? give->types : take->types;

@@ -1,11 +1,11 @@
 /*
  * MPI_Comm_spawn and MPI_Comm_spawn_multiple: the children get lineweave as their parents have it.
  *
- * 1. The root starts `env` in the command's place, which sets what this process has of LINEWEAVE_* and LD_PRELOAD, and becomes the command.
- *    Launchers pass on no environment of the parents by themselves.
- * 2. One variable names this launcher and the spawn. All parents that share a name for their communicator, and all children, so know the
- *    intercommunicator by one name, and what they make of it (names.c).
- * 3. A command that cannot be found here is left as it is, so that the MPI says so; and so is one that an info object may have looked for elsewhere.
+ * 1. The root starts `env` in the command's place, which sets this process's variables LINEWEAVE_* and LD_PRELOAD, and becomes the command.
+ *    Launchers do not pass on the environment of the parents by themselves.
+ * 2. One variable names this launcher and the spawn. All parents that share a name for their communicator, and all children, thus know the
+ *    intercommunicator by one name, and so those that are made from it (names.c).
+ * 3. A command that cannot be found here is left as it is, so that the MPI reports it; so is one with an info object that may name another place.
  */
 #define _GNU_SOURCE
 #include "presence.h"
@@ -25,7 +25,7 @@ static bool is_program(const char *directory, size_t length, const char *command
     return many > 0 && (size_t)many < sizeof path && access(path, X_OK) == 0;
 }
 
-/* Whether the launcher will find this command where this process does. */
+/* Returns whether the launcher will find this command in the same place as this process. */
 static bool can_be_found(const char *command, MPI_Info info)
 {
     if (command[0] == '/') return is_program("", 0, command);
@@ -39,7 +39,7 @@ static bool can_be_found(const char *command, MPI_Info info)
     return false;
 }
 
-/* What the children's environment has of this one: not the files that this job writes. */
+/* Returns whether a variable is passed on to the children: not one that names files that this job writes. */
 static bool is_passed_on(const char *variable)
 {
     static const char *const own[] = {LWM_SPAWN_VARIABLE "=", "LINEWEAVE_MPI_REPORT=", "LINEWEAVE_MPI_LINK="};
@@ -48,7 +48,7 @@ static bool is_passed_on(const char *variable)
     return passed;
 }
 
-/* The arguments of `env`: the variables, the command, its arguments. In memory to free; null without. */
+/* Returns the arguments of `env`: the variables, the command, its arguments. The caller frees the memory; null without. */
 static char **arguments_of(const char *told, const char *command, char **given)
 {
     size_t many = 3;
@@ -65,8 +65,8 @@ static char **arguments_of(const char *told, const char *command, char **given)
     return all;
 }
 
-/* The spawn's name: all ranks of a communicator with a name come to it alike. Of one rank alone, and where there is no such name, only the root
- * needs one. */
+/* Returns the spawn's name: all ranks of a communicator with a name compute it alike. For one rank alone, and where there is no such name, only
+ * the root needs one. */
 static uint64_t name_of(MPI_Comm comm)
 {
     static uint64_t alone;
@@ -76,7 +76,7 @@ static uint64_t name_of(MPI_Comm comm)
     return lwm_mix_for(LWM_NAME_SPAWN, from, __atomic_add_fetch(many, 1, __ATOMIC_RELAXED));
 }
 
-/* What a spawn is told in place of what the program says. */
+/* The arguments of a spawn in place of the program's. */
 struct spawn {
     uint64_t name;
     char told[64];

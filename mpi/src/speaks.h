@@ -1,4 +1,4 @@
-/* Which process of a job says what concerns them all, before it is known which rank it is: for libraries and the chooser. */
+/* Choice of the process that prints messages for its whole job, before its rank is known: for libraries and the chooser. */
 #ifndef LWM_SPEAKS_H
 #define LWM_SPEAKS_H
 
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether this is rank 0 by what its launcher says, or has no launcher, and is not told to be quiet. */
+/* Returns whether this process prints messages: it is rank 0 by its launcher's variables, or has no launcher, and is not
+ * told to be quiet. */
 static inline bool lwm_speaks(void)
 {
     static const char *const ranks[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most that one call of MPI_Pack moves; its counts and positions are ints. */
+/* The most bytes that one call of MPI_Pack moves; its counts and positions are ints. */
 #define PIECE ((size_t)1 << 30)
 
 struct scratch {
@@ -48,10 +48,11 @@ void *lwm_scratch(int which, size_t bytes)
     return mine->start[which];
 }
 
-/* Elements a piece. */
+/* Returns the number of elements of a piece. */
 static size_t a_piece(const struct lwm_type *info) { return info->size >= PIECE ? 1 : PIECE / (info->size ? info->size : 1); }
 
-/* MPI_BOTTOM, which MPICH 4.0 takes for a mistake in MPI_Pack: the same elements, seen from an address that is not null. */
+/* A view of MPI_BOTTOM, which MPICH 4.0 takes for an error in MPI_Pack: the same elements, seen from an address that is not
+ * null. */
 struct bottom {
     char anchor;
     MPI_Datatype type;

@@ -1,10 +1,10 @@
 /*
  * Starting collectives that are completed later, and preparing those that are started again and again.
  *
- * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, and one that is
- * prepared tells nothing of the other ranks: ranks agree to form a team when they complete a started one (agree.c). There is no comparing either, but what comparing said of
- * the blocking call holds. What lineweave cannot start passes: operators of the program, which need the calling thread, and gatherv and
- * scatterv, whose lengths only the root has. Rows to pack in belong to the call.
+ * Decisions are those of the blocking calls, from facts that are equal on all ranks. A started call must not wait, and a prepared one tells
+ * nothing about the other ranks: ranks agree to form a team when they complete a started one (agree.c). There are no contests either, but the
+ * verdict for the blocking call holds. Calls that lineweave cannot start pass: operators of the program, which need the calling thread, and
+ * gatherv and scatterv, whose lengths only the root has. Rows to pack in belong to the call.
  */
 #include "blocks.h"
 #include "started.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What lineweave is given. */
+/* The arguments for lineweave. */
 struct plan {
     const void *in;
     void *out;
@@ -22,7 +22,7 @@ struct plan {
     lw_op op;
 };
 
-/* A row of bytes that lives as long as the call. */
+/* Returns a row of bytes that lives as long as the call. */
 static void *room(struct lwm_started *s, int which, size_t bytes)
 {
     return posix_memalign(&s->rooms[which], 64, bytes ? bytes : 1) == 0 ? s->rooms[which] : (s->rooms[which] = NULL);
@@ -46,7 +46,7 @@ static bool apart(const void *a, size_t an, const void *b, size_t bn)
     return an == 0 || bn == 0 || (uintptr_t)a + an <= (uintptr_t)b || (uintptr_t)b + bn <= (uintptr_t)a;
 }
 
-/* Bytes to give: the buffer's own, or a row that it is packed in. */
+/* Returns the bytes to give: the buffer's own, or a row that it is packed in. */
 static const void *given(struct lwm_started *s, const struct lwm_buffer *b, const struct lwm_type *info, const void *out, size_t written)
 {
     size_t bytes = (size_t)b->count * info->size;
@@ -62,16 +62,16 @@ static bool describe(const struct lwm_buffer *b, struct lwm_type *info, size_t *
     return b->at || *bytes == 0 || !info->dense;
 }
 
-/* What a step of preparing found. */
+/* The result of a step of preparing. */
 enum found { LEAVE, EMPTY, SHORT, READY };
 
-/* bcast, gather, scatter, allgather, alltoall. */
+/* Prepares a bcast, gather, scatter, allgather or alltoall. */
 static enum found move(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p)
 {
     size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
     bool rooted = o->kind == LWM_BCAST || o->kind == LWM_GATHER || o->kind == LWM_SCATTER, root = !rooted || comm->rank == o->root;
     if (rooted && (o->root < 0 || o->root >= comm->size)) return LEAVE;
-    /* Who gives and takes, and how many blocks. */
+    /* The ranks that give and take, and the number of their blocks. */
     bool gives = o->kind == LWM_BCAST || o->kind == LWM_SCATTER ? root : true, takes = o->kind == LWM_BCAST ? !root : o->kind != LWM_GATHER || root;
     size_t give = o->kind == LWM_SCATTER || o->kind == LWM_ALLTOALL ? ranks : 1;
     size_t take = o->kind == LWM_GATHER || o->kind == LWM_ALLGATHER || o->kind == LWM_ALLTOALL ? ranks : 1;
@@ -105,7 +105,7 @@ static enum found move(struct lwm_started *s, const struct lwm_order *o, struct 
     return READY;
 }
 
-/* allgatherv, alltoallv, alltoallw. */
+/* Prepares an allgatherv, alltoallv or alltoallw. */
 static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p)
 {
     int ranks = comm->size;
@@ -144,7 +144,7 @@ static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, 
             row += b.bytes;
         }
     }
-    /* In place the row has what is given, too: of an allgatherv only the rank's own block. */
+    /* In place, the row holds the data to give, too: of an allgatherv only the rank's own block. */
     for (int pass = in_place ? 0 : 1; pass < 2 && !take_row; pass++) {
         char *row = p->out;
         for (int i = 0; i < ranks; i++) {
@@ -158,7 +158,7 @@ static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, 
     return READY;
 }
 
-/* reduce, allreduce, reduce_scatter_block, reduce_scatter, scan, exscan. */
+/* Prepares a reduce, allreduce, reduce_scatter_block, reduce_scatter, scan or exscan. */
 static enum found fold(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p, enum lwm_reason *why)
 {
     struct lwm_type info;
@@ -214,7 +214,7 @@ static enum found fold(struct lwm_started *s, const struct lwm_order *o, struct 
     return READY;
 }
 
-/* The call itself: started at once, or prepared. */
+/* Makes the call itself: started at once, or prepared. */
 #define EITHER(once, init, arguments...) (o->again ? init(team, ##arguments, to) : once(team, ##arguments, to))
 static lw_status issue(const struct lwm_order *o, lw_comm *team, const struct plan *p, lw_request **to)
 {
@@ -256,7 +256,7 @@ static enum found prepare(struct lwm_started *s, const struct lwm_order *o, stru
     }
 }
 
-/* Whether the communicator serves such calls; the reason if not. */
+/* Returns whether the communicator serves such calls; if not, the reason is stored. */
 static bool serves(struct lwm_call *call, struct lwm_order *o, MPI_Comm handle)
 {
     struct lwm_comm *comm = lwm_comm_counted(handle);
@@ -306,7 +306,7 @@ bool lwm_start(struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *
             if (status == LW_OK) lw_comm_set_progress(s->own, lwm_progress, NULL);
             if (status == LW_OK) lw_comm_set_progress_thread(s->own, 1);
         }
-        /* The request first: a call that is under way keeps its buffers, and so what stands for it. */
+        /* The request comes first: a call that is under way keeps its buffers, and so its request. */
         if (status == LW_OK && !(added = lwm_started_add(s))) status = LW_ERR_MEMORY;
         if (!o->again && status == LW_OK && (lwm_tracing || lwm_is_timed(lwm_counts[call.kind][call.size_class].taken))) s->start_ns = lwm_now_ns();
         if (!o->again && status == LW_OK) status = lwm_started_begin(s);

@@ -35,7 +35,7 @@ struct lwm_started {
     struct lwm_started *next; /* of its slot */
 };
 
-/* What a program asks for, as MPI describes it. */
+/* The arguments of a program's call, as MPI describes them. */
 struct lwm_order {
     enum lwm_kind kind;           /* as if it blocked */
     struct lwm_buffer send, recv;
@@ -43,37 +43,38 @@ struct lwm_order {
     MPI_Op op;
     int root;
     bool again;                   /* persistent */
-    /* When it is left to the host: the communicator, if known, and the time, where its ranks agree when it is completed (agree.c). */
+    /* For a call that is left to the host: the communicator, if known, and the time, where its ranks agree when it is completed
+     * (agree.c). */
     struct lwm_comm *comm;
     uint64_t began_ns;
 };
 
-/* Carries it out, if it may: true with the result and a request; false when it is the host's. */
+/* Carries a call out, if it may: true with the result and a request; false when it is the host's. */
 bool lwm_start(struct lwm_order *order, MPI_Comm comm, MPI_Request *request, int *result);
 
-/* How many calls there are: programs that start nothing pay one look at it. */
+/* Number of calls that are not over: programs that start nothing pay for one look at it. */
 extern uint64_t lwm_started_live;
-/* The call that a request stands for; null for the host's. */
+/* Returns the call that a request stands for; null for the host's. */
 struct lwm_started *lwm_started_find(MPI_Request request);
 static inline bool lwm_under_way(const struct lwm_started *s) { return s && s->active && !s->over; }
 
 /* Makes the host's request and remembers the call by it. */
 bool lwm_started_add(struct lwm_started *started);
-/* The call of such a request has been started. One that has nothing to do is over. */
+/* Marks the call of such a request as started. A call that has nothing to do is over. */
 void lwm_started_is_on(struct lwm_started *started);
-/* Gives back all that a call has, with its request, when it could not be started. */
+/* Gives back all memory of a call, with its request, when it could not be started. */
 void lwm_started_drop(struct lwm_started *started);
-/* Packs what a call gives. */
+/* Packs the data that a call gives. */
 lw_status lwm_started_begin(struct lwm_started *started);
-/* Starts a persistent call; what failed is over. */
+/* Starts a persistent call; a failed one is over. */
 lw_status lwm_started_again(struct lwm_started *started);
-/* Waits until it is over. Null is. */
+/* Waits until a call is over. Null counts as over. */
 void lwm_started_complete(struct lwm_started *started);
-/* Carries it on; whether it is over. Null is. */
+/* Carries a call on; returns whether it is over. Null counts as over. */
 bool lwm_started_poll(struct lwm_started *started);
-/* Completes what was started on a communicator that is about to go. */
+/* Completes the started calls of a communicator that is about to be freed. */
 void lwm_started_finish(const struct lwm_comm *comm);
-/* Gives back all that a call has but its place in the list. */
+/* Gives back all memory of a call but its place in the list. */
 void lwm_started_free(struct lwm_started *started);
 
 #endif

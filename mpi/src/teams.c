@@ -1,19 +1,19 @@
 /*
- * How a communicator gets its team.
+ * Forming the team of a communicator.
  *
- * 1. Ranks count the calls that all of them went into, as each knows that came out of one: not those that a rank was refused, nor those that
- *    end at one rank without the others. So the count is equal on all ranks. When calls that passed have cost about what a team costs, the
- *    communicator gets one, after such a call or another (docs/explanation/mpi-teams.md). On one node the ranks agree to it in memory
- *    (agree.c), which also shows that all of them are there. On several nodes rank 0 decides, and tells the others by the host: all ranks of
- *    MPI_COMM_WORLD are known to be there (presence.c).
- * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, places in its
+ * 1. Ranks count the calls that all of them entered, as each can know after leaving: not those that were refused at a rank, nor those that end at
+ *    one rank without the others. So the count is equal on all ranks. When calls that passed have cost about as much as a team costs, the
+ *    communicator gets one, after such a call or another (docs/explanation/mpi-teams.md). On one node the ranks agree to it in memory (agree.c),
+ *    which also shows that all of them are there. On several nodes rank 0 decides, and tells the others by the host: all ranks of MPI_COMM_WORLD
+ *    are known to be there (presence.c).
+ * 2. Directly after the same call, within it, all ranks exchange by the host: an existing team that has all ranks of their node, places in its
  *    memory, and whether the call went well.
- * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does. A team in which
- *    all of its ranks have joined one in this way is sure: then all have it, and the first rank of the next communicator tells the others by the
- *    word of agree.c alone that they join there. Ranks of several MPI_COMM_WORLD have no such team.
- * 4. If not, they exchange where they run and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
- * 5. Then, and with several nodes, all ranks say by the host whether it worked. If one could not, none does: the communicator passes for
- *    ever.
+ * 3. If they name the same team, they join the communicator there. They wait for each other in that memory, and all succeed or none does. A team
+ *    in which all of its ranks have joined a communicator in this way is sure: all have it, so the first rank of the next communicator tells the
+ *    others only by the word of agree.c that they join there. Ranks of several MPI_COMM_WORLD have no such team.
+ * 4. Otherwise they exchange their CPUs and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
+ * 5. Then, and with several nodes, all ranks tell by the host whether it worked. If it failed at one, none has a team: the communicator passes
+ *    for ever.
  */
 #define _GNU_SOURCE
 #include "agree.h"
@@ -33,19 +33,19 @@ static uint64_t meetings;
 /* CPUs of a mask that are passed on: more are left out. */
 #define CPUS 1024
 
-/* What a team has cost rank 0 of late, in nanoseconds; before there was one, about what one costs on machines that are known. */
+/* Time that a team has cost rank 0 lately, in nanoseconds; before the first team, about the cost on known machines. */
 static uint64_t team_ns = 3000000;
 uint64_t lwm_team_ns(void) { return __atomic_load_n(&team_ns, __ATOMIC_RELAXED); }
 
-/* What ranks tell each other of the team that has all of their node: places are those of the node's first rank. */
+/* The offer that ranks exchange of the team that has all ranks of their node: places are those of the node's first rank. */
 enum { TEAM, STARTED };
 struct offer {
     uint64_t fine, base, places[LWM_PLACES];
 };
-/* What the first rank tells by a word instead: the number of a team that is sure, which is no such number, or that there is none. */
+/* The first rank's message by a word instead: the number of a sure team, or this value, which is no such number, if there is none. */
 enum { UNSURE = 1 };
 
-/* What ranks tell each other to meet. */
+/* The card that ranks exchange to meet. */
 struct card {
     char name[64];
     uint64_t mask[CPUS / 64];
@@ -85,8 +85,8 @@ static void fill(struct card *card)
     }
 }
 
-/* Where ranks with these masks run: each on the first of its CPUs that has the fewest so far. Returns how many CPUs
- * they may use together. */
+/* Places ranks with these masks on CPUs: each on the first of its CPUs that has the fewest so far. Returns the number of CPUs that they may use
+ * together. */
 static int place(const struct card *const *cards, int ranks, int *cpus, int *allowed)
 {
     int load[CPUS] = {0}, many = 0;
@@ -108,8 +108,8 @@ static int place(const struct card *const *cards, int ranks, int *cpus, int *all
     return many;
 }
 
-/* Called while a rank waits in lineweave: the host moves what other ranks may need of this one before they come. Looking for a
- * message takes none away. (MPICH does nothing for others when asked about MPI_COMM_SELF.) */
+/* Lets the host move messages while a rank waits in lineweave: other ranks may need them before they arrive. Probing for a message takes none
+ * away. (MPICH does nothing for others when asked about MPI_COMM_SELF.) */
 void lwm_progress(void *unused)
 {
     (void)unused;
@@ -117,7 +117,7 @@ void lwm_progress(void *unused)
     lwm_host.Iprobe(LWM_ANY_SOURCE, 0, lwm_host.world, &flag, LWM_STATUS_IGNORE);
 }
 
-/* What started calls run on, if all ranks can have it. The rank may next wait for a message in the host, and others for such a
+/* Makes the communicator for started calls, if all ranks can have it. The rank may next wait for a message in the host, and others for such a
  * call, so a thread carries them on. */
 static void make_started(struct lwm_comm *comm)
 {
@@ -128,7 +128,7 @@ static void make_started(struct lwm_comm *comm)
     else if (made) lw_comm_free(made);
 }
 
-/* Ranks of a communicator that are on this one's node, in its order. */
+/* The ranks of a communicator that are on this one's node, in its order. */
 struct local {
     int many, mine, first;
     int *ranks, *world, *in_base;
@@ -147,7 +147,7 @@ static struct local local_of(const struct lwm_comm *comm, const int *nodes, int 
     return local;
 }
 
-/* Joins the communicator, and the one for what is started, at places in the memory of a team; null if that failed at a rank. */
+/* Joins the communicator, and the one for started calls, at places in the memory of a team; null if that failed at a rank. */
 static lw_comm *join_at(struct lwm_comm *comm, const struct local *local, lw_site *site, const uint64_t *places)
 {
     lw_comm *made[LWM_PLACES] = {NULL};
@@ -166,7 +166,7 @@ static bool take_places(const struct lwm_base *base, const struct local *local, 
     return true;
 }
 
-/* Joins where the first rank says by the word that all have; false, before anything was done, if it says that they may not. */
+/* Joins where the first rank says by the word that all have the team; false, before anything was done, if it says that they may not. */
 static bool join_sure(struct lwm_comm *comm, const struct local *local, bool fine, lw_comm **team)
 {
     if (!comm->word || local->many < comm->size) return false;
@@ -187,7 +187,7 @@ static bool join_sure(struct lwm_comm *comm, const struct local *local, bool fin
 }
 
 /* Joins in the memory of a team that exists; null if that failed, or if not all ranks of the communicator know such a team on their node, which
- * is told by `known`. `fine` becomes whether it was at all ranks. */
+ * `known` tells. `fine` is set to whether it was true at all ranks. */
 static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fine, bool *known)
 {
     lw_comm *team = NULL;
@@ -195,10 +195,10 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fin
         *known = true;
         return team;
     }
-    /* Who is alone needs none. */
+    /* A rank that is alone needs no team. */
     struct lwm_base base = local->many > 1 ? lwm_base_find(local->world, local->many, local->in_base) : (struct lwm_base){.id = UNSURE};
     struct offer mine = {.fine = *fine, .base = base.id}, *offers = malloc(sizeof mine * (size_t)comm->size);
-    /* Who has no memory cannot take part in the exchange, nor tell the others. */
+    /* A rank without memory cannot take part in the exchange, nor tell the others. */
     if (!offers) lwm_host.Abort(comm->handle, 1);
     bool first = local->first == comm->rank;
     if (first && base.site && !take_places(&base, local, mine.places)) mine.base = 0;
@@ -217,14 +217,15 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fin
     return team;
 }
 
-/* Asked while ranks wait for each other to meet: one that cannot go on says so in the word, where there is one. */
+/* Returns whether no rank gave up, asked while ranks wait for each other to meet: a rank that cannot go on tells so by the word, where there is
+ * one. */
 static int nobody_gave_up(void *comm)
 {
     const struct lwm_comm *it = comm;
     return !it->word || !lwm_agree_gave_up(it->word);
 }
 
-/* Meets the ranks of the node. */
+/* Meets the ranks of the node and forms a team with them. */
 static lw_comm *meet(struct lwm_comm *comm, const struct local *local)
 {
     struct card mine, *cards = malloc(sizeof mine * (size_t)comm->size);
@@ -240,7 +241,7 @@ static lw_comm *meet(struct lwm_comm *comm, const struct local *local)
         int usable = place(there, local->many, cpus, allowed);
         const char *name = cards[local->first].name;
         if (lw_comm_connect_on(name, local->mine, local->many, cpus, allowed, usable, nobody_gave_up, comm, &team) != LW_OK) {
-            /* Those that waited for one that has said so need not repeat it. */
+            /* Ranks that waited for one that gave up need not repeat the message. */
             if (nobody_gave_up(comm)) lwm_say("rank %d cannot join its node's team: %s", comm->rank, lw_last_error());
             team = NULL;
         } else {
@@ -262,8 +263,8 @@ static void away(struct lwm_comm *comm, enum lwm_reason why)
     comm->why = why;
 }
 
-/* Returns whether all ranks have the library, after a call that all went into. Of those of one MPI_COMM_WORLD it is known; of others, each that has it
- * took the line before the call. */
+/* Returns whether all ranks have the library, after a call that all entered. Of ranks of one MPI_COMM_WORLD it is known; of others, each that has
+ * the library took the line before the call. */
 static bool all_are_there(struct lwm_comm *comm)
 {
     bool there = !comm->foreign || lwm_board_users(comm->line) >= comm->size;
@@ -271,7 +272,7 @@ static bool all_are_there(struct lwm_comm *comm)
     return there;
 }
 
-/* Whether it is time to make its team, and all ranks are there for it. */
+/* Returns whether it is time to make the communicator's team, and all ranks are there for it. */
 static bool is_due(struct lwm_comm *comm)
 {
     if (comm->calls < comm->look_at) return false;
@@ -295,7 +296,7 @@ static void make(struct lwm_comm *comm, const int *nodes, bool several, bool wel
     if (met) team = meet(comm, &local);
     int fine = well && (team || local.many == 1), all = fine;
     if (fine && several) fine = (comm->nodes = lwm_nodes_make(comm, nodes, team)) != NULL;
-    /* Who joined in memory knows that all did. */
+    /* A rank that joined in memory knows that all did. */
     bool agreed = !well || (!met && !several) ? fine :
         lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, comm->handle) == 0 && all;
     if (agreed && several) agreed = lwm_nodes_join(comm, comm->nodes);
@@ -315,7 +316,7 @@ static void make(struct lwm_comm *comm, const int *nodes, bool several, bool wel
     free(memory);
 }
 
-/* What lwm_nodes_of would say of ranks that share a node and are no ranks of this MPI_COMM_WORLD. */
+/* Returns the result of lwm_nodes_of for ranks that share a node and are no ranks of this MPI_COMM_WORLD. */
 static int *nowhere(int size)
 {
     int *nodes = malloc(2 * sizeof *nodes * (size_t)size);
@@ -330,7 +331,7 @@ void lwm_comm_settle(struct lwm_comm *comm, bool fine)
 {
     uint64_t began = lwm_now_ns();
     int *nodes = comm->foreign ? nowhere(comm->size) : lwm_nodes_of(comm->handle, comm->size);
-    /* Of ranks that are known to be there: without memory this one cannot tell the others. */
+    /* The ranks are known to be there: without memory this one cannot tell the others. */
     if (!nodes) lwm_host.Abort(comm->handle, 1);
     bool shared = false, several = false;
     for (int r = 0; r < comm->size; r++) {

@@ -1,9 +1,8 @@
 /*
  * Collectives whose blocks have lengths and places of their own.
  *
- * lineweave wants lengths on all ranks and blocks in a row. For gatherv and scatterv MPI gives the lengths to the root only,
- * which tells the others first. Blocks with gaps, in another order or of derived types go through a row that is packed and
- * unpacked here.
+ * lineweave needs the lengths on all ranks and the blocks in a row. For gatherv and scatterv MPI gives the lengths to the root only, which first
+ * tells the others. Blocks with gaps, in another order or of derived types go through a row that is packed and unpacked here.
  */
 #include "blocks.h"
 #include "nodes.h"
@@ -49,10 +48,10 @@ bool lwm_measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, si
     return true;
 }
 
-/* No block is to be left out. */
+/* The value for no block to leave out. */
 #define NONE (-1)
 
-/* Packs the blocks but one in a row, or such a row into the blocks. */
+/* Packs all blocks but one into a row, or unpacks such a row into the blocks. */
 static bool pack_all(const struct lwm_blocks *blocks, int ranks, int but, char *row, MPI_Comm comm)
 {
     for (int i = 0; i < ranks; i++) {
@@ -77,7 +76,7 @@ static bool unpack_all(const struct lwm_blocks *blocks, int ranks, int but, cons
     return true;
 }
 
-/* Moves what a rank gives itself, by way of `between` where both types have gaps. */
+/* Moves the block that a rank gives itself, through `between` where both types have gaps. */
 static bool move_own(const struct lwm_blocks *send, const struct lwm_blocks *recv, int rank, char *between, MPI_Comm comm)
 {
     struct lwm_block from, to;
@@ -95,7 +94,7 @@ static size_t *lengths_for(int ranks, int lists)
 
 static void *at_least(void *start, size_t bytes, int which) { return start || bytes ? start : lwm_scratch(which, 1); }
 
-/* Bytes of one buffer to give in a block of `wanted` bytes. */
+/* Returns the bytes of one buffer to give in a block of `wanted` bytes. */
 static const void *one_given(struct lwm_call *call, const struct lwm_buffer *buffer, size_t wanted)
 {
     struct lwm_type info;
@@ -107,7 +106,7 @@ static const void *one_given(struct lwm_call *call, const struct lwm_buffer *buf
     return done ? packed : NULL;
 }
 
-/* A buffer that the host would take, on its own. */
+/* Returns whether the host would accept a buffer, by itself. */
 static bool sound(const struct lwm_buffer *buffer, size_t *bytes)
 {
     struct lwm_type info;
@@ -119,12 +118,12 @@ static bool sound(const struct lwm_buffer *buffer, size_t *bytes)
 /* Begins any of these calls. */
 static bool begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm)
 {
-    /* Blocks have no one length that could be told. */
+    /* Blocks have no common length that could be told. */
     if (!lwm_begin(call, kind, comm)) return lwm_away(call, 0, lwm_host.byte);
     return call->comm->way == LWM_NODES ? lwm_leave(call, LWM_WHY_NODES) : true;
 }
 
-/* What each rank takes of every other one by a list of counts that all have: at least the least of them. Returns false. */
+/* Tells the least number of elements that each rank takes of every other one, by a list of counts that all have. Returns false. */
 static bool meets(struct lwm_call *call, const void *counts, bool wide, MPI_Datatype type)
 {
     if (!call->comm || call->comm->way != LWM_NEW || !counts) return false;
@@ -243,8 +242,8 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
     if (!lwm_measure(&recv, ranks, takes, &total, &take_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!in_place && lwm_same_blocks(kind, &send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, total, false)) return false;
-    /* What a rank gives itself goes by no row, unless leaving it out would tear one that lies as it is. Where it is not what this rank takes of itself,
-     * all ranks are told so below. */
+    /* The block that a rank gives itself goes through no row, unless leaving it out would tear a row that lies as it is. If its length differs
+     * from the one that this rank takes of itself, all ranks are told so below. */
     int rank = comm->rank, but = NONE;
     bool edge = rank == 0 || rank == ranks - 1, torn = edge ? give_row && take_row : give_row || take_row;
     if (!in_place && !torn && gives[rank] == takes[rank]) but = rank;

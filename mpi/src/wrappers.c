@@ -77,8 +77,8 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     return lwm_agree_saw(order.comm, next(comm, info, request));
 }
 
-/* What was started on the communicator is completed here and not by the record's callback: a host may hold a lock that its other threads
- * need while it calls that, and ranks that wait for each other under such locks wait for ever. */
+/* Functions that free a communicator. Its started calls are completed here and not by the record's callback: a host may hold a lock during
+ * the callback that its other threads need, and ranks that wait for each other under such locks wait for ever. */
 #define LEAVE(name) \
     int MPI_##name(MPI_Comm *comm) \
     { \
@@ -89,7 +89,7 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 LEAVE(Comm_free)
 LEAVE(Comm_disconnect)
 
-/* Those that make communicators, by all ranks of another one or by some. */
+/* Functions that make communicators, called by all ranks of another one or by some. */
 #define MAKE(name, parameters, arguments...) \
     int MPI_##name(MPI_Comm comm, parameters, MPI_Comm *made) \
     { \
@@ -129,7 +129,7 @@ int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
     return lwm_duplicated(comm, next(comm, high, made), made);
 }
 
-/* One that is started: a collective of the communicator like others. */
+/* This call is started, as a collective of the communicator like others. */
 int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request)
 {
     NEXT(Comm_idup)
@@ -137,8 +137,8 @@ int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request)
     return lwm_agree_saw(comm, next(handle, made, request));
 }
 
-/* Some hosts look first and move messages afterwards, and rely on a barrier in between having moved what came before it; lineweave's moves
- * none of theirs. So an answer that it is not over yet is asked for once more. */
+/* Some hosts look first and move messages afterwards, and rely on a barrier in between to have moved earlier messages; lineweave's barrier
+ * moves none of theirs. So if the answer is "not over", the question is repeated once. */
 int MPI_Win_test(MPI_Win win, int *flag)
 {
     static __typeof__(&MPI_Win_test) next;

@@ -14,7 +14,7 @@ hosts_down() {
     ip netns delete lineweave-b 2>/dev/null || true
 }
 
-# What launchers call in place of ssh: options, the host, the command.
+# The program that launchers call in place of ssh: options, the host, the command.
 write_agent() {
     cat >"$scratch/agent" <<'AGENT'
 #!/usr/bin/env bash

@@ -17,7 +17,7 @@ for mpi in openmpi mpich impi-rt; do
                 on "$mpi" 2 env LINEWEAVE_MPI_RACE=0 LINEWEAVE_MPI_AFTER=0 "$lineweave" run $option -- "$program" "$library" "$how"
         done
     done
-    # Where lineweave was not asked, it says so.
+    # If lineweave was not asked, one line says so.
     check "$mpi: opened late, past lineweave" says "where lineweave could not follow" \
         on "$mpi" 2 "$lineweave" run -- "$program" "$library" blind
 done

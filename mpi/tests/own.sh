@@ -7,7 +7,7 @@ tunes() {
     check "$mpi: its algorithms are predicted" says "which algorithm the default is" on_own "$mpi" lab mpi "${few[@]}"
     check "$mpi: its algorithms are raced" says "of 4 cells" on_own "$mpi" tune --for "$name" "${few[@]}" --dry-run
     check "$mpi: a dry run writes nothing" test ! -e "$rules"
-    # Whether anything beats the default is the machine's; what is written must be read.
+    # It depends on the machine whether an algorithm beats the default; the written rules must be readable.
     on_own "$mpi" tune --for "$name" "${few[@]}" -o "$rules" >"$scratch/log" 2>&1
     if [ -e "$rules" ]; then
         check "$mpi: its rules give the same results" says "all results equal" checked_by "$mpi" "$rules" "${few[@]}"

@@ -1,5 +1,5 @@
 # The distribution's own MPIs and programs: part of scripts/test-mpi, which has `check`, `judge`, `scratch` and `lineweave`.
-# What is not installed is skipped, with the packages that would have it: Debian's are gfortran, openmpi-bin, libopenmpi-dev, mpich,
+# Missing programs are skipped, with the names of their packages: Debian's are gfortran, openmpi-bin, libopenmpi-dev, mpich,
 # libmpich-dev, examl, mumps-test.
 
 # under MPI RANKS COMMAND...: as `on`, by the distribution's launcher.
@@ -70,7 +70,7 @@ fi
 # A program in Fortran: a sparse linear system, solved by MUMPS.
 mumps=/usr/lib/mumps/dsimpletest
 if [ -x "$mumps" ]; then
-    # What it prints but for times and for digits that the order of sums changes.
+    # The output without times, and without digits that the order of sums changes.
     without_times() { grep -vE 'Time|time' "$1" | sed -E 's/([0-9]\.[0-9]{9})[0-9]*/\1/g'; }
     for ranks in 2 3; do
         status=0

@@ -48,7 +48,7 @@ def job(drawn, lineweave, program, watch, launcher):
 
 
 def outcome(line, complete, inherited, ours):
-    """What was wrong with a job; empty when nothing was."""
+    """Returns the faults of a job; empty when there were none."""
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=ours)
     except subprocess.TimeoutExpired:

@@ -1,28 +1,28 @@
 /*
- * A barrier for the threads of one team, which a wait can be called away from.
+ * A barrier for the threads of one team, from which a wait can be called away.
  *
  * Threads that each have a CPU, in run `run`:
  *   1. in round r, set the flag of the thread 2^r places further to `run`;
  *   2. wait for one's own flag of round r, which the thread 2^r places before sets; then the next round.
- * After the last round all have come, since each flag stands for twice as many threads as one of the round before. Where the threads are a
- * power of two, those whose numbers differ in bit r exchange flags in round r, on one line: whoever comes second has the other's flag with
- * the line that it writes. Two threads take 75 ns so, and 140 ns with a line for each flag, or without pauses between looks (Xeon, 2 CPUs of
- * a virtual machine).
+ * After the last round all have arrived, since each flag stands for twice as many threads as one of the round before. Where the number of threads
+ * is a power of two, those whose numbers differ in bit r exchange flags in round r, on one line: the later thread gets the other's flag with the
+ * line that it writes. Two threads take 75 ns so, and 140 ns with a line for each flag, or without pauses between looks (Xeon, 2 CPUs of a
+ * virtual machine).
  *
  * Threads that share CPUs, since each of these rounds could wait for the scheduler:
  *   1. count oneself;
  *   2. the last one begins the count anew and sets the release word to `run`, for which the others wait;
  *   3. where the first thread was held up lately, the others give the CPU up once if it has not left: threads that went on may spin for it.
  *
- * Flags only rise and are never reset; `run` is one more than the last time, in whatever region.
+ * Flags only rise and are never reset; `run` is one more than the last time, in any region.
  *
- * Called away. A thread that makes a task sets `leave_from` to its next run, and does not come to that run. So nobody gets through that
- * run here: whoever waits in it finds `leave_from` after its first looks and goes to the runtime, and comes here no more. Waits of earlier
+ * Called away. A thread that makes a task sets `leave_from` to its next run, and does not arrive at that run. So no thread gets through that run
+ * here: a thread that waits in it finds `leave_from` after its first looks, goes to the runtime, and does not come back here. Waits of earlier
  * runs end by their flags.
  *
- * Waiting: look, then give the CPU up, then sleep. Nobody sleeps on a set flag: a sleeper says so and looks again, a setter sets and looks
- * for sleepers, with a full fence between either's two steps. `membarrier` by the sleeper is a fence in both; without it the setter has its
- * own.
+ * Waiting: look, then yield the CPU, then sleep. No thread sleeps on a set flag: a sleeper announces itself and looks again, a setter sets and
+ * looks for sleepers, with a full fence between the two steps of each. `membarrier` by the sleeper is a fence in both; without it the setter has
+ * its own.
  */
 #define _GNU_SOURCE
 #include "lwo.h"
@@ -38,35 +38,35 @@
 
 enum { ROUNDS = 16 };
 
-/* The second one is for exchanges. */
+/* The flags of one round. The second one is for exchanges. */
 struct flags {
     _Alignas(LWO_APART) uint64_t run[2];
 };
 
-/* One thread's. */
+/* The place of one thread. */
 struct place {
     struct flags rounds[ROUNDS];
     /* 1 while the thread sleeps or is about to. */
     _Alignas(LWO_APART) uint32_t sleeps;
-    /* Its last run when its last region ended. */
+    /* The last run of the place when its last region ended. */
     _Alignas(LWO_APART) uint64_t run;
 };
 
 struct lwo_barrier {
     int room;
     _Alignas(LWO_APART) uint64_t arrived;
-    /* Twice the run that was released last, and 1 when somebody sleeps. */
+    /* Twice the run that was released last, plus 1 if some thread sleeps. */
     _Alignas(LWO_APART) uint32_t release;
     _Alignas(LWO_APART) uint64_t leave_from;
-    /* Before this run the first thread leaves first, as it does in the runtimes' barriers, and for how many runs that was decided. Seldom
-     * written, like `leave_from`. */
+    /* Before this run the first thread leaves first, as it does in the runtimes' barriers; and the number of runs for which that was decided.
+     * Seldom written, like `leave_from`. */
     uint64_t first_before, first_for;
-    /* The last of these runs that it left. */
+    /* The last of these runs that the first thread left. */
     _Alignas(LWO_APART) uint64_t first_left;
     struct place places[];
 };
 
-/* Whether a setter needs its own fence. */
+/* True if a setter needs its own fence. */
 static bool fences = true;
 
 static long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
@@ -104,7 +104,7 @@ void lwo_barrier_free(struct lwo_barrier *barrier)
 
 int lwo_barrier_room(const struct lwo_barrier *barrier) { return barrier ? barrier->room : 0; }
 
-/* What is waited for: a flag of this place, or the release word. */
+/* The target of a wait: a flag of this place, or the release word. */
 struct wait {
     struct lwo_barrier *barrier;
     struct place *place;
@@ -123,8 +123,8 @@ static inline bool is_left(const struct wait *wait)
     return __atomic_load_n(&wait->barrier->leave_from, __ATOMIC_ACQUIRE) <= wait->run;
 }
 
-/* How long to look before the CPU is given up, and to give it up before sleeping. A passive program's threads sleep after about what sleeping
- * and waking takes. Threads that share CPUs look for less than a switch to another thread takes. */
+/* Number of looks before the CPU is yielded, and time of yielding before a thread sleeps. A passive program's threads sleep after about the time
+ * that sleeping and waking takes. Threads that share CPUs look for less time than a switch to another thread takes. */
 enum { FIRST_LOOKS = 20, LOOKS = 400, LOOKS_PASSIVE = 60, LOOKS_CROWDED = 20 };
 #define YIELD_NS 3000000u
 #define YIELD_PASSIVE_NS 30000u
@@ -134,12 +134,12 @@ enum { FIRST_LOOKS = 20, LOOKS = 400, LOOKS_PASSIVE = 60, LOOKS_CROWDED = 20 };
 #define YIELD_WHILE_NS 20000000u
 #define YIELD_PAUSE_NS 20000000u
 #define YIELD_PAUSE_MOST_NS 1000000000u
-/* How many runs the first thread leaves first. */
+/* Numbers of runs for which the first thread leaves first. */
 enum { FIRST_FOR = 16, FIRST_FOR_MOST = 4096 };
 
 static void sleep_once(const struct wait *wait)
 {
-    /* Where the fence fails that was promised, a sleeper looks by itself now and then. */
+    /* If the promised fence fails, a sleeper looks by itself now and then. */
     static const struct timespec now_and_then = {0, 1000000};
     struct lwo_barrier *barrier = wait->barrier;
     if (wait->flag) {
@@ -156,13 +156,13 @@ static void sleep_once(const struct wait *wait)
     }
 }
 
-/* Threads that share CPUs do not yield before this time, and for how long that was decided. Then the yields of a while: when it began, and
- * the time that they lost. Several threads write these at once; what gets lost makes the decision a little later. */
+/* Threads that share CPUs do not yield before this time, and the length of time for which that was decided. Then the yields of a period: its
+ * beginning, and the time that they lost. Several threads write these at once; a lost write delays the decision a little. */
 static uint64_t no_yield_before, no_yield_for, while_began, while_lost;
 
-/* A yield was so long that a program beside this one has had the CPU; when most of the time goes so, threads sleep instead: a thread that
- * is woken gets the CPU sooner than one that gave it up. Between busy programs a barrier of 4 threads on 2 CPUs took 10 ms by yielding and
- * 27 us by sleeping; alone it takes 1.5 us by yielding. One such yield says little, as a thread is alone when others still sleep. */
+/* Records that a yield was so long that a program beside this one has had the CPU. When most of the time is lost so, threads sleep instead: a
+ * thread that is woken gets the CPU sooner than one that yielded it. Between busy programs a barrier of 4 threads on 2 CPUs took 10 ms by
+ * yielding and 27 us by sleeping; alone it takes 1.5 us by yielding. One such yield says little, as a thread is alone when others still sleep. */
 static void lost_yield(uint64_t now, uint64_t lost)
 {
     uint64_t began = __atomic_load_n(&while_began, __ATOMIC_RELAXED), before = 0;
@@ -175,7 +175,7 @@ static void lost_yield(uint64_t now, uint64_t lost)
     lost += before;
     __atomic_store_n(&while_lost, lost, __ATOMIC_RELAXED);
     if (lost < YIELD_LOST_MOST_NS || lost < (now - began) / 2) return;
-    /* Twice as long each time, if yields were no better in between. */
+    /* The pause is twice as long each time, if yields were no better in between. */
     uint64_t last = __atomic_load_n(&no_yield_before, __ATOMIC_RELAXED), pause = __atomic_load_n(&no_yield_for, __ATOMIC_RELAXED);
     pause = pause && now < last + pause ? pause * 2 : YIELD_PAUSE_NS;
     if (pause > YIELD_PAUSE_MOST_NS) pause = YIELD_PAUSE_MOST_NS;
@@ -186,7 +186,7 @@ static void lost_yield(uint64_t now, uint64_t lost)
 
 static bool may_yield(uint64_t now) { return now >= __atomic_load_n(&no_yield_before, __ATOMIC_RELAXED); }
 
-/* After a yield from `before` to `now`: whether to sleep. */
+/* Records a yield from `before` to `now`; returns whether to sleep. */
 static bool note_yield(uint64_t before, uint64_t now)
 {
     if (now - before <= YIELD_LOST_NS) return false;
@@ -194,9 +194,10 @@ static bool note_yield(uint64_t before, uint64_t now)
     return !may_yield(now);
 }
 
-/* The first thread's yield began at `before`, and it may leave now. Where that took long, another thread may have left before and have spun for
- * this one. Letting it leave first takes a switch of threads more: 4.7 us for 3.3 in a loop of barriers among 4 threads on 2 CPUs (EPYC). So it is
- * done for a few runs, and for twice as many where it is held up again soon after them. */
+/* Notes whether the first thread was held up: its yield began at `before`, and it may leave now. If the yield took long, another thread may have
+ * left before and have spun for this one. Letting the first thread leave first costs one more switch of threads: 4.7 us instead of 3.3 in a loop
+ * of barriers among 4 threads on 2 CPUs (EPYC). So it is done for a few runs, and for twice as many where the thread is held up again soon after
+ * them. */
 static void see_held_up(struct lwo_barrier *barrier, uint64_t run, uint64_t before)
 {
     if (run < barrier->first_before || lwo_now_ns() - before <= YIELD_LOST_NS) return;
@@ -224,7 +225,7 @@ static uint64_t patience_ns(void)
     return lwo_policy == LWO_PASSIVE ? YIELD_PASSIVE_NS : lwo_policy == LWO_ACTIVE ? YIELD_ACTIVE_NS : YIELD_NS;
 }
 
-/* Beyond the first looks. */
+/* Waits beyond the first looks. */
 static __attribute__((noinline)) bool wait_long(const struct wait *wait, int looks)
 {
     for (int i = 0; i < looks; i++) {
@@ -271,7 +272,7 @@ static inline bool wait_rounds(struct lwo_barrier *barrier, int place, int size,
         if (__builtin_expect(fences, false)) __atomic_thread_fence(__ATOMIC_SEQ_CST);
         else __asm__ volatile("" ::: "memory");
         if (__builtin_expect(__atomic_load_n(&places[to].sleeps, __ATOMIC_RELAXED), 0)) wake(&places[to]);
-        /* The first looks are at nothing else. With pauses, as a look takes the line away that the other is about to write. */
+        /* The first looks are at nothing else. They have pauses, as a look takes the line away that the other thread is about to write. */
         int look = 0;
         while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < run && ++look < FIRST_LOOKS) lwo_relax();
         if (look < FIRST_LOOKS) continue;

@@ -1,18 +1,18 @@
 /*
- * Who is faster, the runtime or lineweave: found out once for each size of teams, among the threads of one team.
+ * Contest between the runtime and lineweave: the faster one is found once for each size of teams, among the threads of one team.
  *
- * Barriers are carried out by turns, eight here and eight by the runtime. A barrier takes from the arrival of its last thread until its
- * last thread has left, so what threads do between barriers does not count. The first of eight is not counted, which finds the other's
- * lines in caches. The medians decide.
+ * Barriers are carried out by turns, eight here and eight by the runtime. The time of a barrier is from the arrival of its last thread until its
+ * last thread has left, so the work of threads between barriers does not count. The first of eight is not counted: it finds the other's lines in
+ * caches. The medians decide.
  *
  * A barrier may be over sooner and let the program go on later: threads that share CPUs leave it in another order, and the one that the others wait
  * for next may be behind those that spin. So a block of eight, with what the program does between them, must not take longer here: by the median, and,
  * since that may happen in few blocks, by the mean of three times as many that follow. What a program does once as it begins, such as binding its threads,
- * takes as long as many blocks, and is over by then. The longest of either side does not count, in which another program may have had a CPU. Where
- * the medians are lineweave's loss nothing more is compared.
+ * takes as long as many blocks, and is over by then. The longest of either side does not count, in which another program may have had a CPU. If
+ * lineweave loses by the medians, nothing more is compared.
  *
  * A thread notes its times in the slot of the barrier's number modulo 4. The team's first thread reads a barrier's times after the next barrier,
- * before which all have written theirs. They are overwritten four barriers later, to which nobody gets without that thread.
+ * before which all have written theirs. They are overwritten four barriers later, which no thread reaches without that thread.
  */
 #include "lwo.h"
 
@@ -20,10 +20,10 @@
 #include <string.h>
 
 enum { BLOCK = 8, MEDIANS = 128, LENGTH = 512, SLOTS = 4, MOST_THREADS = 512, SAMPLES = MEDIANS / 2, BLOCKS = LENGTH / BLOCK / 2 };
-/* The first block of the means: in the one before, the medians were looked at. */
+/* The first block of the means: in the one before, the medians were examined. */
 enum { FIRST_OF_MEANS = MEDIANS / BLOCK / 2 + 1 };
 
-/* What a block may take more here: the median of few, and the mean of all, by as much as the times of programs vary. */
+/* Factor by which a block may take longer here: for the median of few, and for the mean of all, as much as the times of programs vary. */
 static const double LONGER_MEDIAN = 1.1, LONGER_MEAN = 1.02;
 
 struct times {
@@ -74,7 +74,8 @@ int lwo_verdict(int size, bool crowded, struct lwo_contest **claimed)
 
 bool lwo_contest_ours(uint32_t index) { return index < LENGTH && index / BLOCK % 2 == 0; }
 
-/* The first thread settles it by the barrier after the last that counts, MEDIANS or LENGTH, and all see that after the barrier that follows. */
+/* Returns the verdict, or -1. The first thread settles it by the barrier after the last that counts, MEDIANS or LENGTH, and all see that after
+ * the barrier that follows. */
 int lwo_contest_over(const struct lwo_contest *contest, uint32_t index)
 {
     return index != MEDIANS + 3 && index < LENGTH + 3 ? -1 : __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE);
@@ -134,7 +135,7 @@ static bool faster_by_means(const struct lwo_contest *contest)
     return mean_but_longest(contest->lasted[1], contest->blocks[1]) <= LONGER_MEAN * mean_but_longest(contest->lasted[0], contest->blocks[0]);
 }
 
-/* Settles the contest as soon as what was read says who wins. */
+/* Settles the contest as soon as the times that were read decide it. */
 static void settle(struct lwo_contest *contest)
 {
     int verdict = -1;
@@ -149,7 +150,7 @@ static void read_times(struct lwo_contest *contest, uint32_t index)
     while (contest->unread < index && contest->verdict < 0) {
         uint32_t at = contest->unread++;
         if (at % BLOCK == 0) contest->began = 0;
-        /* Where a slot was used again nothing can be read. */
+        /* If a slot was used again, nothing can be read from it. */
         if (at + SLOTS > index) read_barrier(contest, at);
         settle(contest);
     }
@@ -166,7 +167,7 @@ void lwo_contest_leave(struct lwo_contest *contest, int place, uint32_t index)
     if (place == 0 && index < LENGTH + 2) read_times(contest, index);
 }
 
-/* After the region: all have left its barriers. */
+/* Ends the contest's part in a region, after all have left its barriers. */
 void lwo_contest_end(struct lwo_contest *contest, uint32_t index)
 {
     read_times(contest, index);

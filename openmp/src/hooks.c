@@ -35,7 +35,7 @@ void GOMP_loop_end(void) { MEET(LWO_REAL(GOMP_loop_end_nowait)(), LWO_REAL(GOMP_
 
 void GOMP_sections_end(void) { MEET(LWO_REAL(GOMP_sections_end_nowait)(), LWO_REAL(GOMP_sections_end)(), LWO_REAL(GOMP_barrier)()); }
 
-/* Where cancellation is off, nothing is ever cancelled. Where it is on, barriers pass. */
+/* These barriers may be cancelled. Where cancellation is off, nothing is ever cancelled. Where it is on, barriers pass. */
 bool GOMP_barrier_cancel(void)
 {
     bool cancelled = false;
@@ -69,9 +69,9 @@ int32_t __kmpc_cancel_barrier(struct ident *loc, int32_t gtid)
     return cancelled;
 }
 
-/* A reduction is combined by the runtime; then all threads wait, those that combined in its end, and those of which others took what they had before they
- * come out of its beginning. The runtime combines in the same way where a reduction has no barrier, so it begins and ends as one of these
- * where the barrier is taken over. */
+/* Ends a reduction. The runtime combines it; then all threads wait: those that combined wait in its end, and those whose values others took wait
+ * before they leave its beginning. The runtime combines in the same way where a reduction has no barrier, so a reduction whose barrier is taken
+ * over begins and ends as one of these. */
 static void end_of_reduction(struct ident *loc, int32_t gtid)
 {
     MEET((void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
@@ -167,8 +167,8 @@ LOOP_RUNTIME(GOMP_parallel_loop_runtime)
 LOOP_RUNTIME(GOMP_parallel_loop_nonmonotonic_runtime)
 LOOP_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-/* A region that Clang compiled has its variables as arguments, as many as it likes. A function that is given more than it has leaves the
- * others alone, in the calling conventions of Linux, so there is a call with few and a call with many. */
+/* Calls the code of a region that Clang compiled, which has its variables as arguments, of any number. A function that is given more arguments
+ * than it has ignores the others, in the calling conventions of Linux, so there is a call with few and a call with many. */
 enum { FEW = 16, MANY = 1024 };
 #define A4(a, i) a[i], a[i + 1], a[i + 2], a[i + 3]
 #define A16(a, i) A4(a, i), A4(a, i + 4), A4(a, i + 8), A4(a, i + 12)
@@ -262,7 +262,7 @@ TASK(void *, __kmpc_omp_task_alloc, (struct ident *loc, int32_t gtid, int32_t fl
 TASK(void *, __kmpc_omp_target_task_alloc,
      (struct ident *loc, int32_t gtid, int32_t flags, size_t size, size_t shared, void *entry, int64_t device),
      (loc, gtid, flags, size, shared, entry, device))
-/* Work for a device that is not waited for is a task of libgomp. */
+/* Asynchronous work for a device is a task of libgomp. */
 TASK(void, GOMP_target_ext,
      (int device, void (*code)(void *), size_t count, void **hosts, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend,
       void **arguments),

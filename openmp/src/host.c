@@ -1,5 +1,5 @@
 /*
- * Beginning: the runtime that the program was started with, and the settings.
+ * Beginning: finds the runtime that the program was started with, and reads the settings.
  *
  * This library is linked to no runtime. `lineweave run` preloads it for programs that load one at their start, and then the runtime's
  * functions are the next ones of their names. A program that such a program starts may load a runtime later, or have several: its calls go where
@@ -32,7 +32,7 @@ uint64_t lwo_now_ns(void)
 
 /* ---- a runtime that was loaded later ---- */
 
-/* Where calls from a place went, so that it is looked for once. A slot is taken once and for all. */
+/* Targets of calls from a place, so that each is looked up once. A slot is taken once and for all. */
 enum { CALLS = 1024 };
 static struct {
     const void *from;
@@ -43,7 +43,7 @@ static struct {
 
 static void *look_for(const char *name, const void *from)
 {
-    /* The caller's own libraries are where the loader looks after the program's. */
+    /* The loader searches the caller's own libraries after the program's. */
     Dl_info caller;
     void *found = dlsym(RTLD_NEXT, name);
     if (!found && dladdr(from, &caller)) {
@@ -86,7 +86,7 @@ static const void *library_of(const void *function)
 extern void GOMP_offload_register(void) __attribute__((weak));
 extern void __kmpc_global_thread_num(void) __attribute__((weak));
 
-/* The runtime's function. One that it does not have is not looked for: the loader would keep its error in the program's heap. */
+/* Returns the runtime's function. One that it does not have is not looked up: the loader would keep its error in the program's heap. */
 static void *find(const char *name)
 {
     if (!__kmpc_global_thread_num && strncmp(name, "__kmpc_", 7) == 0) return NULL;
@@ -94,7 +94,7 @@ static void *find(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-/* Whether there is one runtime, and it is known. */
+/* Returns whether there is exactly one runtime, and it is known. */
 static bool host_open(void)
 {
 #define H(result, name, parameters) *(void **)&lwo_host.name = find(#name);
@@ -129,8 +129,8 @@ static int cpus_of(pid_t process)
     return sched_getaffinity(process, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-/* CPUs of this process. Where a launcher of MPI put several beside each other, it is the parent, as `lineweave run` becomes the program: this one has a
- * share of the launcher's CPUs, but no more than it was bound to. */
+/* Returns the number of CPUs for this process. If a launcher of MPI put several processes beside each other, it is the parent, as `lineweave run`
+ * becomes the program: this process has a share of the launcher's CPUs, but no more than it was bound to. */
 static int count_cpus(void)
 {
     static const char *const beside[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"};

@@ -1,5 +1,5 @@
 /*
- * lineweave under an OpenMP program: what the parts of the library share.
+ * lineweave under an OpenMP program: declarations that the parts of the library share.
  *
  * The library is preloaded and defines the functions by which compiled OpenMP code begins parallel regions and waits at barriers.
  * A barrier is carried out here where that keeps its meaning, and is the runtime's otherwise. All threads of a team decide alike: by what
@@ -30,18 +30,18 @@ struct lwo_host {
 /* Null where the runtime that the program was started with has no such function. */
 extern struct lwo_host lwo_host;
 
-/* What may be done in this process: false for all time where nothing is taken over. */
+/* True if barriers may be taken over in this process; false for all time where nothing is taken over. */
 extern bool lwo_active;
 /* The runtime's name. */
 extern const char *lwo_host_title;
 
-/* A function of the runtime whose caller is at `from`, for runtimes that a program loaded later. */
+/* Returns a function of the runtime whose caller is at `from`, for runtimes that a program loaded later. */
 void *lwo_late(const char *name, const void *from);
 #define LWO_REAL(name) (lwo_host.name ? lwo_host.name : (__typeof__(lwo_host.name))lwo_late(#name, __builtin_return_address(0)))
 
 /* CPUs that this process may count on. */
 extern int lwo_cpus;
-/* OMP_WAIT_POLICY, and whether to compare with the runtime. */
+/* The value of OMP_WAIT_POLICY, and whether to compare with the runtime. */
 enum lwo_policy { LWO_UNSAID, LWO_ACTIVE, LWO_PASSIVE };
 extern enum lwo_policy lwo_policy;
 extern bool lwo_race;
@@ -50,11 +50,11 @@ uint64_t lwo_now_ns(void);
 
 /* ---- memory (memory.c) ---- */
 
-/* Pages of zeros, at the start of a page; null without memory. */
+/* Returns zeroed pages; null without memory. */
 void *lwo_memory(size_t bytes);
 void lwo_memory_free(void *memory, size_t bytes);
 
-/* ---- what is counted (report.c): barriers of teams, whatever their threads ---- */
+/* ---- counts for the report (report.c): barriers of teams, whatever their threads ---- */
 
 enum lwo_reason {
 #define R(name, text) LWO_##name,
@@ -66,7 +66,7 @@ enum lwo_reason {
 struct lwo_count {
     uint64_t taken, passed[LWO_REASONS];
 };
-/* Adds what a team counted. */
+/* Adds the counts of a team. */
 void lwo_add(const struct lwo_count *count);
 void lwo_add_passed(enum lwo_reason reason);
 void lwo_report_open(void);
@@ -76,18 +76,18 @@ void lwo_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 struct lwo_barrier;
 
-/* For up to `size` threads that begin after run `run`. Null without memory. */
+/* Makes a barrier for up to `size` threads that begin after run `run`. Null without memory. */
 struct lwo_barrier *lwo_barrier_new(int size, uint64_t run);
-/* The last run of a place, kept from one region to the next. */
+/* Return and keep the last run of a place, from one region to the next. */
 uint64_t lwo_barrier_run(const struct lwo_barrier *barrier, int place);
 void lwo_barrier_keep(struct lwo_barrier *barrier, int place, uint64_t run);
 void lwo_barrier_free(struct lwo_barrier *barrier);
-/* How many it is for, at most. */
+/* Returns the largest number of threads that it is for. */
 int lwo_barrier_room(const struct lwo_barrier *barrier);
-/* Waits for the others in run `run`, one more than the last, whoever they were; `crowded` when threads share CPUs. False when that run
- * and all later ones are not to be carried out here. */
+/* Waits for the others in run `run`, one more than the last, for any threads; `crowded` when threads share CPUs. Returns false when that run and
+ * all later ones are not to be carried out here. */
 bool lwo_barrier_wait(struct lwo_barrier *barrier, bool crowded, int place, int size, uint64_t run);
-/* From run `run` on nobody waits here, and who does already stops. For a thread that has not come to that run. */
+/* Stops all waits here from run `run` on, also those under way. Called by a thread that has not arrived at that run. */
 void lwo_barrier_leave_from(struct lwo_barrier *barrier, uint64_t run);
 void lwo_barrier_open(void);
 
@@ -95,28 +95,28 @@ void lwo_barrier_open(void);
 
 struct lwo_contest;
 
-/* Barriers of one size: 1 to take them over, 0 to leave them, -1 when a contest is to be held, with `contest` claimed for this team, or
- * null where another team holds it. */
+/* Returns the verdict on barriers of one size: 1 to take them over, 0 to leave them, -1 when a contest is to be held, with `contest` claimed for
+ * this team, or null where another team holds it. */
 int lwo_verdict(int size, bool crowded, struct lwo_contest **contest);
-/* Whether barrier `index` of the contest is carried out here; and what to do when it is over: -1 while it is not. */
+/* Return whether barrier `index` of the contest is carried out here; and the verdict when it is over: -1 while it is not. */
 bool lwo_contest_ours(uint32_t index);
 int lwo_contest_over(const struct lwo_contest *contest, uint32_t index);
-/* How many it had before this region, and how many when the claim is given back. */
+/* Return the number of its barriers before this region, and take the number when the claim is given back. */
 uint32_t lwo_contest_begin(const struct lwo_contest *contest);
 void lwo_contest_end(struct lwo_contest *contest, uint32_t index);
 void lwo_contest_arrive(struct lwo_contest *contest, int place, uint32_t index);
 void lwo_contest_leave(struct lwo_contest *contest, int place, uint32_t index);
-/* For the report: the next size that was settled after `size`, or 0. */
+/* Returns, for the report, the next size that was settled after `size`, or 0. */
 int lwo_contest_next(int size, bool *ours, double *ours_us, double *theirs_us);
 
 /* ---- regions and teams (teams.c) ---- */
 
 struct lwo_team;
 
-/* Who carries out the barriers of a region. */
+/* The side that carries out the barriers of a region. */
 enum lwo_mode { UNDECIDED, OURS, THEIRS, CONTEST };
 
-/* What a thread knows of the region that it is in. */
+/* The knowledge of a thread about the region that it is in. */
 struct lwo_me {
     struct lwo_team *team;  /* null: not one that is looked after */
     int *known;             /* in the thread that began the region: what is known of the region's code */
@@ -130,28 +130,28 @@ struct lwo_me {
 };
 extern __thread struct lwo_me lwo_me __attribute__((tls_model("initial-exec")));
 
-/* What to do with a barrier. */
+/* The way to treat a barrier. */
 enum lwo_way { LWO_PASS, LWO_TAKE, LWO_PASS_TIMED, LWO_TAKE_TIMED };
 enum lwo_way lwo_decide(void);
-/* Whether the next barrier of the region is to be taken over, as all threads of the team find alike. */
+/* Returns whether the next barrier of the region is to be taken over, on which all threads of the team agree. */
 bool lwo_takes(void);
-/* Carries it out; false when the runtime has to. */
+/* Carries a barrier out; false when the runtime has to. */
 bool lwo_wait(void);
 void lwo_timed(void);
-/* A task is about to be made by this thread. */
+/* Called when this thread is about to make a task. */
 void lwo_task(void);
-/* What the team of this thread counted in a region that has not ended; null in other threads than its first. */
+/* Returns the counts of this thread's team in a region that has not ended; null in other threads than its first. */
 const struct lwo_count *lwo_unfinished(void);
 
-/* What a region's threads read when they come, on one line of its team. A region that is begun again in the same place finds it as it is, and where
- * nothing is written, the others need not fetch the line. */
+/* The words that a region's threads read on arrival, on one line of its team. A region that is begun again in the same place finds them
+ * unchanged, and as nothing is written, the others need not fetch the line. */
 struct lwo_work {
-    /* The first word of what the code takes, where libgomp looks for the reductions of tasks. */
+    /* The first argument of the code, where libgomp looks for the reductions of tasks. */
     _Alignas(LWO_APART) void *reductions;
     struct lwo_team *team;
     struct lwo_me *first;
     int level, count;
-    /* Its code, and what that takes: data, or `count` arguments. */
+    /* The code, and its arguments: data, or `count` arguments. */
     lwo_body *body;
     lwo_micro *micro;
     void *data;
@@ -168,11 +168,11 @@ struct lwo_region {
 };
 void lwo_region_begin(const void *code, struct lwo_region *region);
 void lwo_region_end(const struct lwo_region *region);
-/* One of its threads comes and goes. */
+/* Called when one of the region's threads arrives and leaves. */
 void lwo_enter(const struct lwo_work *work, struct lwo_me *saved);
 void lwo_exit(const struct lwo_work *work, const struct lwo_me *saved);
 
-/* Between looks at what another thread writes. */
+/* Pauses between looks at a word that another thread writes. */
 static inline void lwo_relax(void)
 {
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /*
- * Memory of this library's own. Nothing is taken from the program's heap: where the runtime's memory comes to lie there decides which of its
- * words share a line, and with it what a region takes.
+ * Memory of this library's own. No memory is taken from the program's heap: the place of the runtime's memory there decides which of its
+ * words share a line, and with it the time of a region.
  */
 #define _GNU_SOURCE
 #include "lwo.h"

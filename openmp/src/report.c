@@ -1,6 +1,6 @@
 /*
- * What lineweave did, said once when the program exits, in one line on standard error. A program that ends otherwise, by `_exit` or a
- * signal, says nothing, and a child that was forked says what it did itself.
+ * The report, printed once when the program exits, in one line on standard error. A program that ends otherwise, by `_exit` or a
+ * signal, prints nothing, and a forked child reports its own barriers.
  */
 #include "lwo.h"
 
@@ -28,7 +28,7 @@ void lwo_add(const struct lwo_count *count)
 
 void lwo_add_passed(enum lwo_reason reason) { __atomic_fetch_add(&total.passed[reason], 1, __ATOMIC_RELAXED); }
 
-/* Of the ranks of an MPI program only the first speaks. */
+/* Returns whether this process prints the report: of the ranks of an MPI program only the first does. */
 static bool speaks(void)
 {
     static const char *const ranks[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
@@ -62,7 +62,7 @@ static void append(char *text, size_t room, const char *format, ...)
     va_end(arguments);
 }
 
-/* The reasons, and the sizes that were compared, as many as fit a line that is still read. */
+/* Prints the reasons, and the sizes that were compared, as many as fit a readable line. */
 static void report(void) __attribute__((destructor));
 static void report(void)
 {

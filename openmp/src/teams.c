@@ -1,14 +1,14 @@
 /*
- * Regions and teams: which barrier a thread is at, and who carries it out.
+ * Regions and teams: the barrier that a thread is at, and the side that carries it out.
  *
- * A region's threads run its code between `lwo_enter` and `lwo_exit`, so each knows its team. Where code came to no barrier when it
- * first ran, its regions begin and end as without this library, until one of their barriers is seen. The team's struct belongs to
- * the thread that begins the region, which uses it again for its next one. What threads bring to a region, they find in their own lines: where
- * CPUs are far apart each line that they fetch takes as long as a barrier. The first thread that comes to a barrier decides for all, for
- * this region and for those after it that have as many threads, unless a contest is not over.
+ * A region's threads run its code between `lwo_enter` and `lwo_exit`, so each knows its team. If code reached no barrier when it first ran,
+ * its regions begin and end as without this library, until one of their barriers is seen. The team's struct belongs to the thread that begins
+ * the region, which uses it again for its next one. The values that threads bring to a region are in their own lines: where CPUs are far
+ * apart, each line that they fetch takes as long as a barrier. The first thread that reaches a barrier decides for all, for this region and
+ * for those after it that have as many threads, unless a contest is not over.
  *
- * A thread may be in a region that is not known here, within one that is: another runtime's functions, a region of one thread, code that
- * runs for a device. Each of these changes the level, which is compared at every barrier.
+ * A thread may be in a region that is not known here, within one that is: by another runtime's functions, by a region of one thread, or by
+ * code that runs for a device. Each of these changes the level, which is compared at every barrier.
  */
 #include "lwo.h"
 
@@ -21,15 +21,15 @@ __thread struct lwo_me lwo_me;
 enum { WORKS = 16 };
 
 struct lwo_team {
-    /* What was decided, for teams of `decided` threads; 0 while nothing is, and UNDER_WAY while a thread decides. A decision that may be
-     * another one in the next region is taken back at the region's end; any other is only read there. */
+    /* The decision, for teams of `decided` threads; 0 while there is none, and UNDER_WAY while a thread decides. A decision that may differ in
+     * the next region is taken back at the region's end; any other is only read there. */
     int decided;
     int mode;
     bool crowded;
     enum lwo_reason reason;
     struct lwo_contest *contest;
     struct lwo_barrier *barrier;
-    /* The thread's that begins the regions: what it knew when it left the last one, and what it counts. */
+    /* Fields of the thread that begins the regions: its state when it left the last one, and its counts. */
     _Alignas(LWO_APART) struct lwo_team *next;
     uint32_t index;
     bool met; /* whether it came to a barrier of this region */
@@ -41,7 +41,7 @@ struct lwo_team {
 
 /* ---- the code of regions ---- */
 
-/* Code that was begun as a region, and what is known of it. A slot is taken once and for all. */
+/* Code that was begun as a region, and the knowledge about it. A slot is taken once and for all. */
 enum known { UNKNOWN, HAS_BARRIERS, HAS_NONE };
 enum { CODES = 4096 };
 static struct {
@@ -68,7 +68,7 @@ static int *known_of(const void *code)
 
 /* ---- teams ---- */
 
-/* Once a task was made, regions that begin are not looked after. */
+/* True once a task was made: regions that begin then are left to the runtime. */
 static bool tasks_seen;
 
 static __thread struct lwo_team *free_teams __attribute__((tls_model("initial-exec")));
@@ -133,7 +133,7 @@ void lwo_region_end(const struct lwo_region *region)
     if (team->met) {
         lwo_add(&team->count);
         team->count = (struct lwo_count){0};
-        /* Nothing is written in most regions, as the others would wait for the line. */
+        /* Most regions need no write here, for which the others would wait. */
         if (team->contest) lwo_contest_end(team->contest, team->index);
         if (team->contest || team->reason == LWO_OTHER) team->decided = 0;
         if (team->contest) team->contest = NULL;
@@ -161,7 +161,7 @@ void lwo_exit(const struct lwo_work *work, const struct lwo_me *saved)
     lwo_me = *saved;
 }
 
-/* For all threads of the team, by one of them. */
+/* Decides for all threads of the team; called by one of them. */
 static void decide_for_all(struct lwo_team *team, int size)
 {
     team->crowded = size > lwo_cpus || lwo_host.omp_get_active_level() > 1;
@@ -193,7 +193,7 @@ static void decide_mine(struct lwo_team *team, int size)
             __atomic_store_n(&team->decided, size, __ATOMIC_RELEASE);
             break;
         }
-        /* It takes as long as a few calls of the runtime; the first time memory is asked for. */
+        /* Deciding takes as long as a few calls of the runtime; the first time, memory is requested. */
         for (int i = 0; i < 50 && __atomic_load_n(&team->decided, __ATOMIC_RELAXED) == UNDER_WAY; i++) lwo_relax();
         if (__atomic_load_n(&team->decided, __ATOMIC_RELAXED) == UNDER_WAY) sched_yield();
     }
@@ -212,7 +212,7 @@ static enum lwo_way pass(enum lwo_reason reason)
 
 static enum lwo_way decide_unknown(void)
 {
-    /* In the first thread of a region that nobody has looked at yet. */
+    /* This is the first thread of a region that was not examined yet. */
     if (!lwo_me.known || lwo_host.omp_get_num_threads() < 2) return LWO_PASS;
     __atomic_store_n(lwo_me.known, HAS_BARRIERS, __ATOMIC_RELAXED);
     lwo_add_passed(__atomic_load_n(&tasks_seen, __ATOMIC_RELAXED) ? LWO_TASKS : LWO_NEW);
@@ -260,7 +260,7 @@ bool lwo_takes(void)
 bool lwo_wait(void)
 {
     struct lwo_team *team = lwo_me.team;
-    /* All of the team leave in the same run, so their counts stay alike. */
+    /* All threads of the team leave in the same run, so their counts stay alike. */
     uint64_t run = ++lwo_me.run;
     if (__builtin_expect(lwo_me.left, 0) || !lwo_barrier_wait(team->barrier, team->crowded, lwo_me.place, lwo_me.size, run)) {
         lwo_me.left = true;

@@ -94,7 +94,7 @@ def paragraphs(body: str) -> str:
 
 
 def extension() -> dict[str, str]:
-    """What the extension's methods say of themselves: the first paragraph of each."""
+    """Returns the first paragraph of the docs of each method of the extension."""
     said: dict[str, str] = {}
     for source in sorted(Path("crates/lineweave-py/src").glob("**/*.rs")):
         for comment, name in re.findall(r"((?:^    ///.*\n)+)(?:^    #\[.*\n)*^    fn (\w+)", source.read_text(), re.M):

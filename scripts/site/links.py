@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 REPOSITORY = "https://github.com/lineweave/lineweave/blob/main"
 LINK = re.compile(r"(!?\[[^\]\n]*\])\(([^)\s]+)\)")
-# What the repository's own viewer makes of a heading.
+# The anchor that the repository's own viewer makes of a heading.
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.M)
 
 
@@ -68,7 +68,7 @@ class Page(HTMLParser):
 
 
 def follow(site: Path) -> list[str]:
-    """What is wrong with the links of a built site: files and places that are not there."""
+    """Returns the faults of the links of a built site: files and anchors that do not exist."""
     wrong, pages = [], {}
 
     def page(file: Path) -> Page:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 WIDTHS, SCHEMES = (360, 1280), ("light", "dark")
-# What is wider than the window, and is in nothing that scrolls. The theme slides its own drawers in from outside.
+# Elements that are wider than the window, and are in nothing that scrolls. The theme slides its own drawers in from outside.
 TOO_WIDE = """
 (() => {
   const wrong = [], width = document.documentElement.clientWidth;
@@ -88,7 +88,7 @@ def page_of(browser: Any, page: Path, site: Path, scheme: str, width: int, pictu
 
 
 def look(site: Path, pictures: Path) -> list[str]:
-    """What is wrong with the pages of a site. Pictures of them are kept."""
+    """Returns the faults of the pages of a site. Pictures of them are kept."""
     module = chromium()
     program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, module.NAMES)), None)
     if program is None:

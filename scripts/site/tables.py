@@ -55,13 +55,13 @@ def read(words: Sequence[str]) -> list[tuple[Path, dict[str, Any], list[dict[str
 
 
 def sources(records: Iterable[tuple[Path, dict[str, Any], Any]]) -> str:
-    """Where the figures of a table are from."""
+    """Returns the source of the figures of a table."""
     links = [f"[{head['measured_at'][:10]}, commit {head['commit'].rstrip('+')[:8]}](/{file})" for file, head, _ in records]
     return "Records: " + ", ".join(links) + ".\n\n"
 
 
 def apps(words: Sequence[str]) -> str:
-    """Whole programs: of rows that were measured more than once the latest."""
+    """Returns the rows of whole programs; of rows that were measured more than once, the latest."""
     records, latest = read(words), {}
     for _, _, objects in records:
         for o in objects:

@@ -1,8 +1,7 @@
-//! A barrier of the shape of `pthread_barrier_t`: for `count` threads that know nothing of teams.
+//! A barrier with the interface of `pthread_barrier_t`: for `count` threads that know nothing of teams.
 //!
-//! Each of the `count` places has a communicator of its own. A thread takes a free place at its first wait and gives it back
-//! when it ends, so that another one can take it. Who knows its number, as OpenMP threads do, may name the
-//! place instead.
+//! Each of the `count` places has a communicator of its own. A thread takes a free place at its first wait and gives it back when the
+//! thread ends, so that another one can take it. A thread that knows its number, such as an OpenMP thread, may name the place instead.
 
 use crate::handle::{lw_comm, no_handle, BUSY};
 use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_RANK, LW_OK};
@@ -17,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const READY: u64 = u64::from_le_bytes(*b"lw-barri");
 const DESTROYED: u64 = u64::from_le_bytes(*b"lw-bgone");
-/// How long a barrier's destruction waits for threads that are about to leave it.
+/// Longest time that a barrier's destruction waits for threads that are about to leave it.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /** Returned to one of the threads that wait, as by pthread_barrier_wait. */
@@ -54,7 +53,7 @@ impl Barrier {
     }
 }
 
-/// A place that this thread has in a barrier.
+/// The place that this thread has in a barrier.
 struct Membership {
     number: u64,
     place: usize,
@@ -87,7 +86,7 @@ fn barrier_of<'a>(barrier: *const lw_barrier_t) -> Result<&'a Arc<Barrier>, Fail
     }
 }
 
-/// The place of this thread, taken at its first wait.
+/// Returns the place of this thread, which the thread takes at its first wait.
 fn place_of(barrier: &Arc<Barrier>) -> Result<usize, Failure> {
     PLACES.with(|places| {
         let mut places = places.borrow_mut();
@@ -191,7 +190,7 @@ pub unsafe extern "C" fn lw_barrier_destroy(barrier: *mut lw_barrier_t) -> lw_st
         }
         let inner = barrier_of(barrier)?;
         let start = Instant::now();
-        // A thread may have been let go and not have left the function yet.
+        // A waiting thread may be released and not have left the function yet.
         while inner.places.iter().any(|place| place.state() == BUSY) {
             if start.elapsed() > LEAVING {
                 return Err(Failure::new(LW_ERR_BUSY, "a thread waits at the barrier"));

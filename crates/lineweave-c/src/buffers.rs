@@ -1,10 +1,10 @@
-//! Buffers as C gives them, checked before anything is done.
+//! Checks of the buffers that C passes, made before anything else is done.
 
 use crate::status::{Failure, LW_ERR_ALIGN, LW_ERR_BUFFER, LW_ERR_COUNT, LW_ERR_NULL};
 use lineweave::ElementType;
 use std::ffi::c_void;
 
-/// `LW_IN_PLACE` of the header.
+/// The value of `LW_IN_PLACE` in the header.
 const IN_PLACE: usize = usize::MAX;
 
 pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
@@ -16,7 +16,7 @@ pub(crate) fn not_in_place(what: &str) -> Failure {
     Failure::new(LW_ERR_BUFFER, format!("LW_IN_PLACE is not allowed for {what} here"))
 }
 
-/// Checks a buffer of so many bytes. An empty one may be anything, null too.
+/// Checks a buffer of so many bytes. An empty buffer may have any address, also null.
 #[inline]
 pub(crate) fn check(
     what: &str,
@@ -47,15 +47,15 @@ pub(crate) fn check(
     Ok(buffer.cast_mut().cast())
 }
 
-/// Returns whether [`check`] takes a buffer of at most 16 bytes as it is, by comparisons alone.
+/// Returns whether [`check`] accepts a buffer of at most 16 bytes as it is, by comparisons alone.
 #[inline(always)]
 pub(crate) fn is_plain(buffer: *const c_void, align: usize) -> bool {
     let start = buffer as usize;
-    // Not null, and not so near to the end of all addresses, where LW_IN_PLACE is.
+    // The address is not null, and not so near to the end of all addresses, where LW_IN_PLACE is.
     start.wrapping_sub(1) < IN_PLACE - 16 && start & (align - 1) == 0
 }
 
-/// A buffer that [`check`] takes as it is; none when it has to look closer.
+/// Returns a buffer that [`check`] accepts as it is, or `None` when [`check`] has to examine it.
 #[inline(always)]
 pub(crate) fn plain(buffer: *const c_void, bytes: usize, element: ElementType) -> Option<*mut u8> {
     let start = buffer as usize;
@@ -69,7 +69,7 @@ pub(crate) fn plain(buffer: *const c_void, bytes: usize, element: ElementType) -
     sound.then(|| buffer.cast_mut().cast())
 }
 
-/// A count of elements in bytes, `times` over; less than half the address space, like everything in memory.
+/// Returns the bytes of `count` elements, `times` over; less than half the address space, like every object in memory.
 #[inline]
 pub(crate) fn bytes(count: usize, element: ElementType, times: usize) -> Result<usize, Failure> {
     let bytes = count.checked_mul(element.size()).and_then(|b| b.checked_mul(times));
@@ -81,13 +81,13 @@ pub(crate) fn bytes(count: usize, element: ElementType, times: usize) -> Result<
     })
 }
 
-/// The sum of counts in bytes.
+/// Returns the sum of counts, in bytes.
 pub(crate) fn total(counts: &[usize], element: ElementType) -> Result<usize, Failure> {
     let sum = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     bytes(sum.unwrap_or(usize::MAX), element, 1)
 }
 
-/// Counts as C gives them, one for each rank.
+/// Returns the counts that C passes, one for each rank.
 pub(crate) fn counts<'a>(what: &str, given: *const usize, ranks: usize) -> Result<&'a [usize], Failure> {
     if given.is_null() {
         return Err(Failure::new(LW_ERR_NULL, format!("{what} is null and {ranks} counts were expected")));

@@ -9,21 +9,21 @@ use lineweave::{whole, Blocks, CallSpec, Communicator, FastPathResult};
 use lineweave_core::collective::{Collective, Extent};
 use std::ffi::{c_int, c_void};
 
-/// A call as C made it.
+/// A call with the arguments that C passed.
 pub(crate) struct Call {
     pub collective: Collective,
     pub input: *const c_void,
     pub output: *mut c_void,
-    /// Of the message or of one block.
+    /// Elements of the message or of one block.
     pub count: usize,
     pub element: lw_type,
     pub operator: Option<lw_op>,
     pub root: c_int,
 }
 
-/// A call as the runtime takes it.
+/// A call in the form that the runtime takes.
 pub(crate) struct Resolved<'a> {
-    /// What C gave for the operator, with what was added to it.
+    /// The operator that C passed, with the flags that were added to it.
     pub asked: Option<lw_op>,
     pub spec: CallSpec,
     pub blocks: Blocks<'a>,
@@ -32,7 +32,7 @@ pub(crate) struct Resolved<'a> {
 }
 
 impl Call {
-    /// With root 0 and no operator.
+    /// Returns a call with root 0 and no operator.
     pub(crate) fn of(
         collective: Collective,
         input: *const c_void,
@@ -43,17 +43,17 @@ impl Call {
         Call { collective, input, output, count, element, operator: None, root: 0 }
     }
 
-    /// Combining by this operator.
+    /// Sets the operator.
     pub(crate) fn by(self, op: lw_op) -> Call {
         Call { operator: Some(op), ..self }
     }
 
-    /// With this root.
+    /// Sets the root.
     pub(crate) fn at(self, root: c_int) -> Call {
         Call { root, ..self }
     }
 
-    /// What it is for the runtime: type, operator and root are known.
+    /// Returns the call for the runtime, after checking type, operator and root.
     pub(crate) fn spec(&self, comm: &Communicator) -> Result<CallSpec, Failure> {
         let (collective, count, ranks) = (self.collective, self.count, comm.ranks());
         let element = element(self.element)?;
@@ -68,12 +68,12 @@ impl Call {
         }
     }
 
-    /// The buffer of a call in place, if it is one: the one that is not `LW_IN_PLACE`.
+    /// Returns the buffer of a call in place: the one that is not `LW_IN_PLACE`. Returns `None` for a call with two buffers.
     pub(crate) fn in_place(&self, input: Extent, output: Extent) -> Result<Option<*const c_void>, Failure> {
         let [given, taken] = [is_in_place(self.input), is_in_place(self.output)];
         let scatters = self.collective == Collective::Scatter;
         let used = [input != Extent::Nothing, output != Extent::Nothing];
-        // An exscan's first rank has no output, and its call looks like all others'.
+        // The first rank of an exscan has no output, but its call looks like those of all other ranks.
         let both = used == [true; 2] || (self.collective == Collective::Exscan && used[0]);
         match (given && used[0], taken && (used[1] || scatters)) {
             (false, false) => Ok(None),
@@ -84,7 +84,7 @@ impl Call {
         }
     }
 
-    /// Makes the call, with a count for each rank or for all. What it is for the runtime is at hand when it is the last one with one length again.
+    /// Makes the call, with a count for each rank or one for all. If it repeats the last call with one length, the resolved call is reused.
     #[inline(always)]
     pub(crate) fn run(&self, comm: *const lw_comm, counts: Option<*const usize>) -> lw_status {
         if let Some(counts) = counts {
@@ -119,7 +119,7 @@ impl Call {
         // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
         // header's rule.
         as_asked(comm, self.operator, |comm| unsafe { comm.call(&spec, input, output) })?;
-        // What a program made is looked up each time, since it may be freed; what asks for more is not this call alone.
+        // An operator of the program is looked up each time, since it may be freed; and a flag in the operator is for this call only.
         let lasting = self.operator.is_none_or(|op| made(op).is_none() && !asks_for_reproducible(op));
         *last = lasting.then(|| {
             let (rank, ranks) = (comm.rank(), comm.ranks());
@@ -133,7 +133,7 @@ impl Call {
         Ok(())
     }
 
-    /// What it is for the runtime, checked: with blocks of one length, or of these.
+    /// Checks the call and returns it for the runtime: with blocks of one length, or of these lengths.
     pub(crate) fn resolve<'a>(
         &self,
         comm: &Communicator,
@@ -141,7 +141,7 @@ impl Call {
     ) -> Result<Resolved<'a>, Failure> {
         let spec = self.spec(comm)?;
         let CallSpec { collective, element, root, .. } = spec;
-        // Checked for all ranks alike, so that none waits for one that was refused.
+        // The check is the same on all ranks, so that no rank waits for one whose call was refused.
         match counts {
             None => bytes(self.count, element, if collective.has_blocks() { comm.ranks() } else { 1 })?,
             Some(counts) => total(counts, element)?,
@@ -166,7 +166,7 @@ impl Call {
         Ok(Resolved { asked: self.operator, spec, blocks, input, output })
     }
 
-    /// [`Call::resolve`] with a count for each rank, as C gives them, or for all.
+    /// As [`Call::resolve`], with a count for each rank as C passes them, or one for all.
     pub(crate) fn counted<'a>(
         &self,
         comm: &Communicator,
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn lw_allreduce(
     }
 }
 
-/// Begins an allreduce that is the last one again, with buffers that need no closer look.
+/// Begins an allreduce that repeats the last one, with buffers that need no further check.
 ///
 /// # Safety
 /// The buffers are as the header asks for.

@@ -26,14 +26,14 @@ pub const LW_LEVEL_PACKAGE: lw_level = 3;
 /** The same machine: all ranks. */
 pub const LW_LEVEL_MACHINE: lw_level = 4;
 
-/// Makes a communicator from another one, and puts it, or null for none, where C wants it.
+/// Makes a communicator from another one, and stores it, or null for none, at the place that C gave.
 fn make(
     comm: *mut lw_comm,
     made: *mut *mut lw_comm,
     f: impl FnOnce(&mut Communicator) -> Result<Option<Communicator>, Failure>,
 ) -> lw_status {
     enter(comm, |comm| {
-        // Asked before anything is exchanged, so that nobody waits for a rank that was refused.
+        // The place is checked before anything is exchanged, so that no rank waits for one whose call was refused.
         place_for(made)?;
         match f(comm)? {
             Some(child) => give_comm(made, child),

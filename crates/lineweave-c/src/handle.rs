@@ -1,8 +1,7 @@
-//! Communicators as C holds them.
+//! Handles of communicators, as C holds them.
 //!
-//! A handle begins with a word that says what it is and whether it is in use or was freed. Memory of freed handles is
-//! given back only after many more were freed, so that using one a moment too late is an error and not a read of
-//! somebody else's memory.
+//! A handle begins with a word that tells its kind, and whether it is in use or was freed. Memory of freed handles is given back
+//! only after many more were freed, so that using a handle a moment too late is an error and not a read of other memory.
 
 use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL};
 use crate::types::{lw_op, lw_type};
@@ -16,26 +15,26 @@ use std::ffi::{c_int, c_void};
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Nothing in it yet.
+/// State of a handle whose rank has not joined yet.
 pub(crate) const EMPTY: u64 = u64::from_le_bytes(*b"lw-empty");
-/// Ready for a call.
+/// State of a handle that is ready for a call.
 pub(crate) const LIVE: u64 = u64::from_le_bytes(*b"lw-alive");
-/// In a call.
+/// State of a handle that is in a call.
 pub(crate) const BUSY: u64 = u64::from_le_bytes(*b"lw-busy!");
-/// Freed.
+/// State of a freed handle.
 pub(crate) const FREED: u64 = u64::from_le_bytes(*b"lw-freed");
-/// A call in it panicked.
+/// State of a handle in which a call panicked.
 const PANICKED: u64 = u64::from_le_bytes(*b"lw-panic");
 
-/// What was called last, by collective.
+/// The last call of each collective.
 pub(crate) type Lasts = [Option<Last>; Collective::ALL.len()];
 
-/// No collective was called.
+/// Returns the table of last calls before any collective was called.
 fn nothing_yet() -> UnsafeCell<Lasts> {
     UnsafeCell::new([None; Collective::ALL.len()])
 }
 
-/// Freed handles whose memory is kept.
+/// Number of freed handles whose memory is kept.
 const KEPT: usize = 1024;
 
 static GRAVES: Mutex<VecDeque<Box<dyn Any + Send>>> = Mutex::new(VecDeque::new());
@@ -58,7 +57,7 @@ pub struct lw_comm {
     last: UnsafeCell<Lasts>,
 }
 
-/// A collective as C called it last, and what that is for the runtime: most programs repeat it.
+/// The last call of a collective with the arguments of C, and its form for the runtime: most programs repeat it.
 #[derive(Clone, Copy)]
 pub(crate) struct Last {
     pub count: usize,
@@ -68,9 +67,9 @@ pub(crate) struct Last {
     pub spec: CallSpec,
     /// Bytes of this rank's input and output.
     pub bytes: [usize; 2],
-    /// Of its elements.
+    /// Alignment of its elements.
     pub align: usize,
-    /// Of an allreduce that can be made again in steps.
+    /// Ticket of an allreduce that can be repeated in steps.
     pub ticket: Option<NonZeroU64>,
 }
 
@@ -80,7 +79,7 @@ pub(crate) struct Last {
 unsafe impl Sync for lw_comm {}
 
 impl lw_comm {
-    /// A rank that has not joined yet.
+    /// Returns the handle of a rank that has not joined yet.
     pub(crate) fn empty(rank: usize, ranks: usize) -> lw_comm {
         lw_comm {
             state: AtomicU64::new(EMPTY),
@@ -102,7 +101,7 @@ impl lw_comm {
         self.state.load(Ordering::Acquire)
     }
 
-    /// Makes a call in it, after `fill` has joined the team when it is empty.
+    /// Makes a call on the communicator, after `fill` has joined the team if the handle is empty.
     #[inline(always)]
     pub(crate) fn call(
         &self,
@@ -128,8 +127,8 @@ impl lw_comm {
         }
     }
 
-    /// Begins the last call again, if nothing else is to be done. It is not marked as a call: `f` neither waits for long, panics nor
-    /// calls the program.
+    /// Begins the last call again, if nothing else has to be done. The state is not set to `BUSY`: `f` neither waits for long,
+    /// panics nor calls the program.
     #[inline(always)]
     pub(crate) fn again(
         &self,
@@ -143,7 +142,7 @@ impl lw_comm {
         inner.as_mut().map_or(FastPathResult::Other, |comm| f(comm, last))
     }
 
-    /// Leaves the team. The state is `to` afterwards, and nothing can be called in it.
+    /// Leaves the team. The state is `FREED` afterwards, and no call can be made.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         let state = self.state();
         if state != LIVE && state != EMPTY && state != PANICKED {
@@ -160,7 +159,7 @@ impl lw_comm {
     }
 }
 
-/// Ends a call, also when it panics.
+/// A guard that ends a call, also when the call panics.
 struct InCall<'a> {
     comm: &'a lw_comm,
     after: u64,
@@ -186,7 +185,7 @@ fn unusable(state: u64) -> Failure {
     Failure::new(code, text)
 }
 
-/// The handle of a pointer that C gave.
+/// Returns the handle at a pointer that C passed.
 #[inline(always)]
 pub(crate) fn handle<'a>(comm: *const lw_comm) -> Result<&'a lw_comm, Failure> {
     if comm.is_null() || !comm.is_aligned() {
@@ -204,7 +203,7 @@ pub(crate) fn no_handle(what: &str, null: bool) -> Failure {
     }
 }
 
-/// Makes a call in a communicator that C gave.
+/// Makes a call on a communicator that C passed.
 #[inline(always)]
 pub(crate) fn enter(
     comm: *const lw_comm,
@@ -219,7 +218,7 @@ pub(crate) fn enter(
     })
 }
 
-/// [`lw_comm::again`] in a communicator that C gave; what is not one is for [`enter`] to find.
+/// As [`lw_comm::again`], for a communicator that C passed; an invalid one is left to [`enter`].
 #[inline(always)]
 pub(crate) fn again(
     comm: *const lw_comm,
@@ -232,7 +231,7 @@ pub(crate) fn again(
     unsafe { &*comm }.again(f)
 }
 
-/// [`enter`] with what was called last by this collective.
+/// As [`enter`], with the last call of this collective.
 #[inline(always)]
 pub(crate) fn enter_again(
     comm: *const lw_comm,
@@ -253,7 +252,7 @@ pub(crate) fn enter_again(
     })
 }
 
-/// Puts a new value where C wants it.
+/// Stores a new value at the place that C gave.
 pub(crate) fn give<T>(to: *mut T, value: T) -> Result<(), Failure> {
     place_for(to)?;
     // SAFETY: not null and aligned, as just seen, and valid by the header's rule.
@@ -261,7 +260,7 @@ pub(crate) fn give<T>(to: *mut T, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether a result can be put there: asked before there is one.
+/// Checks that a result can be stored at this place, before there is one.
 pub(crate) fn place_for<T>(to: *mut T) -> Result<(), Failure> {
     match to.is_null() || !to.is_aligned() {
         true => Err(Failure::new(LW_ERR_NULL, "the place for the result is null or misaligned")),
@@ -269,7 +268,7 @@ pub(crate) fn place_for<T>(to: *mut T) -> Result<(), Failure> {
     }
 }
 
-/// Which of a communicator's numbers, or -1.
+/// Returns one of a communicator's numbers, such as its rank, or -1 if the handle is invalid.
 fn number(comm: *const lw_comm, which: impl FnOnce(&lw_comm) -> usize) -> c_int {
     let mut found = -1;
     guard(|| {
@@ -325,7 +324,7 @@ pub unsafe extern "C" fn lw_comm_free(comm: *mut lw_comm) -> lw_status {
 /** Called over and over while a rank waits, with the argument that was given with it. */
 pub type lw_progress_fn = Option<extern "C" fn(arg: *mut c_void)>;
 
-/// An argument that goes where the communicator goes.
+/// An argument that moves between threads with the communicator.
 struct Argument(*mut c_void);
 
 // SAFETY: the program hands it over with the communicator, which one thread uses at a time.
@@ -350,7 +349,7 @@ pub unsafe extern "C" fn lw_comm_set_progress(
     })
 }
 
-/// A function of C as the runtime calls it.
+/// Returns a function of C in the form that the runtime calls.
 pub(crate) fn hook(progress: lw_progress_fn, arg: *mut c_void) -> Option<Box<dyn FnMut() + Send>> {
     let argument = Argument(arg);
     progress.map(|f| {

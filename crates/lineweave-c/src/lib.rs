@@ -7,7 +7,7 @@
 // These docs become the header's comments, where `counts[r]` is C and no link.
 #![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::bare_urls)]
 #![allow(non_camel_case_types)]
-// What pointers must be is said once, at the top of the header.
+// The rules for pointers are stated once, at the top of the header.
 #![allow(clippy::missing_safety_doc)]
 
 pub mod status;

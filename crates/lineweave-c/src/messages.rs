@@ -7,12 +7,12 @@ use crate::types::{element, lw_type};
 use lineweave::ElementType;
 use std::ffi::{c_int, c_void};
 
-/// A rank that C gave.
+/// Returns the rank that C passed.
 fn peer(what: &str, rank: c_int) -> Result<usize, Failure> {
     usize::try_from(rank).map_err(|_| Failure::new(LW_ERR_RANK, format!("{what}: there is no rank {rank}")))
 }
 
-/// Where to put the number of elements that came; null is allowed.
+/// Checks the place for the number of received elements; null is allowed.
 fn received(to: *mut usize) -> Result<(), Failure> {
     if to.is_null() {
         return Ok(());

@@ -16,7 +16,7 @@ use std::ffi::{c_int, c_void};
 pub type lw_op_fn =
     Option<extern "C" fn(r#in: *const c_void, inout: *mut c_void, len: usize, size: usize, arg: *mut c_void)>;
 
-/// An argument that goes to every rank that uses the operator.
+/// An argument that is passed on every rank that uses the operator.
 struct Argument(*mut c_void);
 
 // SAFETY: the program gives it for a function that may be called by several threads at once.

@@ -1,4 +1,4 @@
-//! Started and persistent calls as C holds them.
+//! Handles of started and persistent calls, as C holds them.
 
 use crate::collectives::Resolved;
 use crate::handle::{enter, give, handle, lw_comm, no_handle, place_for, retire, FREED, LIVE};
@@ -10,11 +10,11 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// What a handle stands for.
+/// The call that a handle stands for.
 enum Inner {
-    /// Gone when it is over.
+    /// A started call, whose handle is freed when the call is over.
     Once(Request),
-    /// To be started again.
+    /// A persistent call, which can be started again.
     FastPathResult(Persistent),
 }
 
@@ -30,7 +30,7 @@ unsafe impl Sync for lw_request {}
 // SAFETY: nothing in it is tied to a thread.
 unsafe impl Send for lw_request {}
 
-/// When a call is made: at once, or whenever `lw_start` is called.
+/// The time at which a call is made: at once, or whenever `lw_start` is called.
 #[derive(Clone, Copy)]
 pub(crate) enum How {
     Start,
@@ -48,7 +48,7 @@ pub(crate) fn make(
         place_for(request)?;
         let call = f(inner)?;
         if call.asked.is_some_and(asks_for_reproducible) {
-            // Which plans are chosen is decided when a started call's turn comes.
+            // The plan of a started call is chosen only when its turn comes.
             let text = "LW_REPRODUCIBLE cannot be added to the operator of a started call; \
                         ask for it on the communicator: lw_comm_set_reproducible";
             return Err(Failure::new(LW_ERR_OP, text));
@@ -72,7 +72,7 @@ pub(crate) fn make(
     })
 }
 
-/// The request at a place that C gave; none where it is null.
+/// Returns the request at a place that C gave; `None` where it holds null.
 fn at<'a>(request: *mut *mut lw_request) -> Result<Option<&'a lw_request>, Failure> {
     place_for(request)?;
     // SAFETY: not null and aligned, as just seen, and valid by the header's rule.
@@ -98,7 +98,7 @@ fn request_of<'a>(request: *const lw_request) -> Result<&'a lw_request, Failure>
 }
 
 impl lw_request {
-    /// What it stands for.
+    /// Returns the call that the handle stands for.
     #[allow(clippy::mut_from_ref)]
     fn inner(&self) -> &mut Option<Inner> {
         // SAFETY: the header's rule: one thread at a time; and no function here keeps the reference.
@@ -124,7 +124,7 @@ impl lw_request {
     }
 }
 
-/// Frees a request, which goes on if it is under way, and empties its place.
+/// Frees a request and sets its place to null; a call that is under way goes on.
 fn free(request: *mut *mut lw_request) {
     // SAFETY: checked by `at` before, and not freed, as the state said.
     let owned = unsafe {
@@ -138,14 +138,14 @@ fn free(request: *mut *mut lw_request) {
     retire(owned);
 }
 
-/// Frees what is over and cannot be started again.
+/// Frees a request that is over and cannot be started again.
 fn free_once(request: *mut *mut lw_request, known: &lw_request) {
     if !matches!(known.inner(), Some(Inner::FastPathResult(_))) {
         free(request);
     }
 }
 
-/// As many places as C says.
+/// Returns the places of an array of requests that C passed.
 fn places(count: usize, requests: *mut *mut lw_request) -> Result<Vec<*mut *mut lw_request>, Failure> {
     if count > 0 {
         place_for(requests)?;

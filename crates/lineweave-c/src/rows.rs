@@ -1,5 +1,5 @@
-//! Collectives as rows of a table. A row makes three functions: the call that blocks, the one that starts it to be waited for later, and the
-//! one that prepares it to be started again and again. tests/header.rs reads the rows, because what makes the header does not look into macros.
+//! Collectives as rows of a table. A row makes three functions: the blocking call, one that starts the call, and one that prepares a persistent
+//! call. tests/header.rs reads the rows, because cbindgen, which makes the header, does not expand macros.
 
 use crate::collectives::Call;
 use crate::handle::lw_comm;
@@ -10,7 +10,7 @@ use crate::uneven::resolve_pairs;
 use lineweave_core::collective::Collective;
 use std::ffi::{c_int, c_void};
 
-/// What starts and what prepares a call.
+/// Makes the functions that start and that prepare a call.
 macro_rules! started {
     ($($blocks:ident: $start:ident, $init:ident, $example:literal, ($($argument:ident: $type:ty),*) = $call:expr;)+) => {$(
         #[doc = concat!("Starts ", stringify!($blocks), "; *request is to be waited for, which may fail as ", stringify!($blocks), " does.")]
@@ -41,7 +41,7 @@ macro_rules! started {
     )+};
 }
 
-/// These and what blocks. Counts are those of ranks, where blocks differ in length.
+/// Makes these functions and the blocking ones. Counts are one for each rank, where blocks differ in length.
 macro_rules! collectives {
     ($($(#[$doc:meta])* $blocks:ident: $start:ident, $init:ident, $example:literal, ($($argument:ident: $type:ty),*) = $call:expr, $counts:expr;)+) => {
         $(

@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Owned = HashMap<usize, SharedBuffer<u8>>;
 
-/// What C holds, by address.
+/// Returns the shared buffers that C holds, by address.
 fn owned() -> MutexGuard<'static, Owned> {
     static OWNED: OnceLock<Mutex<Owned>> = OnceLock::new();
-    // Nothing that panics is done under the lock.
+    // No code that may panic runs under the lock.
     OWNED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -29,7 +29,7 @@ fn owned() -> MutexGuard<'static, Owned> {
 #[no_mangle]
 pub unsafe extern "C" fn lw_alloc(comm: *mut lw_comm, bytes: usize, buffer: *mut *mut c_void) -> lw_status {
     enter(comm, |comm| {
-        // Asked before anything is exchanged, so that nobody waits for a rank that was refused.
+        // The place is checked before anything is exchanged, so that no rank waits for one whose call was refused.
         place_for(buffer)?;
         let mut made = comm.alloc::<u8>(bytes)?;
         if bytes == 0 {

@@ -1,4 +1,4 @@
-//! Error numbers, their words, and the boundary that no panic crosses.
+//! Error numbers, their messages, and the boundary that no panic crosses.
 
 use lineweave::Error;
 use std::cell::RefCell;
@@ -60,7 +60,7 @@ pub const LW_ERR_TRUNCATED: lw_status = 30;
 /** Too many messages with other tags came first. The communicator can be used on. */
 pub const LW_ERR_UNEXPECTED: lw_status = 31;
 
-/// A number and what to say.
+/// An error: its number and its message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub code: lw_status,
@@ -98,7 +98,7 @@ impl From<Error> for Failure {
             }
             Error::Foreign { .. } | Error::OtherUser { .. } => LW_ERR_VERSION,
             Error::Panicked { .. } => LW_ERR_PANIC,
-            // The runtime's enum may grow; its words say what it is.
+            // The runtime's enum may grow; the message still describes the error.
             _ => LW_ERR_FAILED,
         };
         Failure::new(code, error.to_string())
@@ -109,19 +109,19 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::new(CString::default());
 }
 
-/// Keeps the words of an error for [`lw_last_error`].
+/// Keeps the message of an error for [`lw_last_error`].
 pub(crate) fn keep(text: &str) {
     let clean = CString::new(text.replace('\0', " ")).unwrap_or_default();
-    // A thread that is ending has nobody left to read them.
+    // A thread that is ending has no reader for the message.
     let _ = LAST.try_with(|last| last.replace(clean));
 }
 
-/// The words kept last by this thread.
+/// Returns the message that this thread kept last.
 pub(crate) fn kept() -> String {
     LAST.with(|last| last.borrow().to_string_lossy().into_owned())
 }
 
-/// Runs an entry point: errors become numbers, and a panic one of them.
+/// Runs an entry point and returns its status: errors become numbers, and so does a panic.
 #[inline(always)]
 pub(crate) fn guard(f: impl FnOnce() -> Result<(), Failure>) -> lw_status {
     match catch_unwind(AssertUnwindSafe(f)) {

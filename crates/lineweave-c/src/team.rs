@@ -17,14 +17,14 @@ pub type lw_go_on_fn = Option<extern "C" fn(arg: *mut c_void) -> c_int>;
 /** What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. */
 pub type lw_rank_fn = Option<extern "C" fn(comm: *mut lw_comm, arg: *mut c_void) -> lw_status>;
 
-/// The caller's argument, which all threads of the team get.
+/// The caller's argument, which all threads of the team receive.
 #[derive(Clone, Copy)]
 struct Argument(*mut c_void);
 
 // SAFETY: lineweave only passes it on; the program gave it to be used by all threads.
 unsafe impl Sync for Argument {}
 
-/// A number of ranks that C gave.
+/// Returns the number of ranks that C passed.
 pub(crate) fn size(ranks: c_int) -> Result<usize, Failure> {
     match usize::try_from(ranks) {
         Ok(ranks) if ranks > 0 => Ok(ranks),
@@ -39,7 +39,7 @@ fn rank_number(rank: c_int) -> Result<usize, Failure> {
     usize::try_from(rank).map_err(|_| Failure::new(LW_ERR_RANK, format!("rank {rank} is not a rank")))
 }
 
-/// Hands a communicator to C.
+/// Stores a communicator at the place that C gave.
 pub(crate) fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(), Failure> {
     give(to, Arc::into_raw(lw_comm::new(comm)).cast_mut())
 }
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn lw_comm_connect_on(
     })
 }
 
-/// CPUs that C gave.
+/// Returns the CPUs that C passed.
 ///
 /// # Safety
 /// `list` must be null or valid for reads of `count` numbers.
@@ -267,7 +267,7 @@ unsafe fn numbers(list: *const c_int, count: usize) -> Result<Vec<usize>, Failur
     list.iter().map(cpu).collect()
 }
 
-/// Meets the other ranks at `path`; rank 0 makes the team by `config`.
+/// Meets the other ranks at `path`. Rank 0 makes the team by `config`.
 ///
 /// # Safety
 /// `path` must be null or a C string.
@@ -306,14 +306,14 @@ unsafe fn meet(
     give_comm(comm, joined)
 }
 
-/// Listens for all others, and joins as rank 0.
+/// Waits for all other ranks, and joins as rank 0.
 fn host(
     path: &str,
     config: TeamConfig,
     go_on: &mut dyn FnMut() -> Result<(), lineweave::Error>,
 ) -> Result<Communicator, Failure> {
     let team = Team::with(config)?;
-    // Those who have come wait for this rank.
+    // Ranks that have already arrived wait for this rank.
     let served = Host::bind(path)?.serve_while(&team, &[0], PATIENCE, go_on).inspect_err(|_| team.give_up(0));
     let missing = served?;
     missing.iter().for_each(|&rank| team.give_up(rank));

@@ -46,7 +46,7 @@ pub const LW_LONG_INT: lw_type = 17;
 pub const LW_2INT: lw_type = 18;
 /** struct { int16_t value; int32_t index; }, 8 bytes. */
 pub const LW_SHORT_INT: lw_type = 19;
-/// The bit of LW_BYTES.
+/// The bit that marks the types made by LW_BYTES.
 const BYTES: lw_type = 0x4000_0000;
 
 /**
@@ -84,7 +84,7 @@ pub const LW_MAXLOC: lw_op = 12;
  * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
  */
 pub const LW_REPRODUCIBLE: lw_op = 0x2000_0000;
-/// The bit of operators that a program made.
+/// The bit that marks the operators that a program made.
 pub(crate) const USER: lw_op = 0x4000_0000;
 
 pub(crate) fn element(given: lw_type) -> Result<ElementType, Failure> {
@@ -99,12 +99,12 @@ pub(crate) fn element(given: lw_type) -> Result<ElementType, Failure> {
     })
 }
 
-/// The number of an operator that a program made, if it is one.
+/// Returns the number of an operator that a program made, or `None` for other operators.
 pub(crate) fn made(given: lw_op) -> Option<u32> {
     (given & USER != 0 && given > 0).then_some((given ^ USER) as u32)
 }
 
-/// The operator, if it is one and the type has it, without LW_REPRODUCIBLE.
+/// Returns the operator, without LW_REPRODUCIBLE, if it exists and the element type has it.
 pub(crate) fn operator(given: lw_op, element: ElementType) -> Result<Operator, Failure> {
     let given = if given > 0 { given & !LW_REPRODUCIBLE } else { given };
     let known = usize::try_from(given).ok().and_then(|number| Operator::ALL.get(number).copied());
@@ -126,7 +126,7 @@ pub(crate) fn operator(given: lw_op, element: ElementType) -> Result<Operator, F
 mod tests {
     use super::*;
 
-    /// The constants of a type as declared above: their numbers, and their names as the runtime writes them.
+    /// Returns the constants of a type as declared above: their numbers, and their names as the runtime writes them.
     fn declared(of: &str) -> Vec<(i32, String)> {
         let of = format!(": {of} = ");
         let lines = include_str!("types.rs").lines().filter_map(|line| line.strip_prefix("pub const LW_"));

@@ -10,7 +10,7 @@ use lineweave::{Blocks, CallSpec, Communicator};
 use lineweave_core::collective::Collective;
 use std::ffi::c_void;
 
-/// Makes a call with these counts, the same on all ranks.
+/// Makes a call with these counts, which are the same on all ranks.
 fn run(comm: &mut Communicator, call: &Resolved<'_>, counts: &[usize]) -> Result<(), Failure> {
     let Resolved { asked, spec, input, output, .. } = *call;
     // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
@@ -29,7 +29,7 @@ impl Call {
     }
 }
 
-/// An alltoall of what each rank gives and takes, checked before anything is exchanged.
+/// Resolves an alltoall with the counts that each rank gives and takes, checked before anything is exchanged.
 pub(crate) fn resolve_pairs(
     comm: &Communicator,
     sendbuf: *const c_void,
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn lw_alltoallv(
     r#type: lw_type,
 ) -> lw_status {
     enter(comm, |comm| {
-        // Before the exchange, so that nothing this rank gave wrong is found in the middle of it.
+        // The check comes before the exchange, so that an error of this rank is not found in the middle of it.
         let checked = resolve_pairs(comm, sendbuf, sendcounts, recvbuf, recvcounts, r#type)?;
         let Blocks::Pairs { given, taken } = checked.blocks else { return Ok(()) };
         let pairs = comm.counts_of_pairs(given, taken, checked.spec.element.size())?;

@@ -1,13 +1,13 @@
-//! C programs against the shared library. Without a C compiler they are skipped, with a message.
+//! Tests of C programs against the shared library. Without a C compiler they are skipped, with a message.
 
-// The same for ranks in C as for those in Rust.
+// The tests of lost ranks are the same as for ranks in Rust.
 #[path = "../../lineweave/tests/faults/losing.rs"]
 mod losing;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where cargo puts the library beside this test.
+/// Returns the directory in which cargo puts the library, beside this test.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
     let deps = test.parent().expect("a folder").to_owned();
@@ -19,7 +19,7 @@ fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-/// The C compiler, if there is one.
+/// Returns the C compiler, if there is one.
 fn compiler() -> Option<String> {
     let name = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let found = Command::new(&name).arg("--version").output().is_ok_and(|out| out.status.success());
@@ -29,7 +29,7 @@ fn compiler() -> Option<String> {
     found.then_some(name)
 }
 
-/// Compiles a source file, or says why not.
+/// Compiles a source file; returns the error if that fails.
 fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
     let cc = compiler()?;
     let libraries = built();
@@ -49,7 +49,7 @@ fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
         .expect("the compiler starts");
     Some(match out.status.success() {
         true => {
-            // The library's soname is what is looked for; here it lies under cargo's name for it.
+            // The loader looks for the library's soname, but cargo gives the file another name.
             let link = libraries.join(concat!(
                 "liblineweave.so.",
                 env!("CARGO_PKG_VERSION_MAJOR"),
@@ -63,7 +63,7 @@ fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
     })
 }
 
-/// A program as it is, or under valgrind (`scripts/valgrind`), which runs one thread at a time.
+/// Returns the command for a program, run directly or under valgrind (`scripts/valgrind`), which runs one thread at a time.
 fn command(program: &Path) -> Command {
     if std::env::var_os("LINEWEAVE_TEST_VALGRIND").is_none() {
         return Command::new(program);
@@ -81,7 +81,7 @@ fn run(program: &Path, arguments: &[&str]) -> String {
     run_with(program, arguments, &[])
 }
 
-/// As a library without debug assertions runs by itself: ranks do not compare calls, so those that come again take the shortest way.
+/// Runs a program as a library without debug assertions would: ranks do not compare calls, so repeated calls take the fast path.
 fn run_unchecked(program: &Path, arguments: &[&str]) -> String {
     run_with(program, arguments, &[("LINEWEAVE_CHECK", "0")])
 }
@@ -98,7 +98,7 @@ fn compiled(source: &str) -> Option<PathBuf> {
     Some(compile(&here(source), &[])?.unwrap_or_else(|text| panic!("{source} does not compile:\n{text}")))
 }
 
-/// What a compiler says of a file of this text beside the header, where it warns of enumerations that are mixed up.
+/// Compiles a file of this text beside the header, with warnings about mixed enumerations; returns the compiler's messages.
 fn checked(compiler: &str, name: &str, text: &str) -> Option<Result<(), String>> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, text).expect("a file");
@@ -124,7 +124,7 @@ fn examples_of_the_header_compile() {
          static lw_request *request, *requests[2];\nstatic lw_barrier_t barrier;\nstatic uint64_t place;\n\
          static void *buffer;\nstatic int rank, size;\n",
     );
-    // The one at the top is a whole program.
+    // The example at the top is a whole program.
     let functions = header.split_once("#ifndef LINEWEAVE_H").expect("a guard").1;
     let mut examples = 0;
     for comment in functions.split("*/") {
@@ -182,7 +182,7 @@ fn every_collective_is_right() {
     spawn(&program, 3, &["env"], true);
 }
 
-/// One process for each rank.
+/// Starts one process for each rank.
 fn spawn(program: &Path, ranks: usize, arguments: &[&str], check: bool) {
     let (mut settings, _) = lineweave::settings::Settings::from_environment().expect("settings");
     settings.check = check;

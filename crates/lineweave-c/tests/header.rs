@@ -1,10 +1,10 @@
-//! The committed header is what cbindgen makes of the sources, with enumerations in place of numbers. Every function in it says what it
-//! does, what can go wrong, and shows an example.
+//! The committed header equals the output of cbindgen for the sources, with enumerations in place of numbers. Every function in it
+//! states its effect and its errors, and shows an example.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// In the order of the header. `rows` is what blocks, of src/rows.rs, and `started` the rest of it.
+/// The sources in the order of the header. `rows` are the blocking functions of src/rows.rs, and `started` its other functions.
 const SOURCES: [&str; 14] = [
     "status",
     "types",
@@ -22,12 +22,12 @@ const SOURCES: [&str; 14] = [
     "barrier",
 ];
 
-/// Numbers for the library, which any number may be given for; enumerations for C, whose compilers tell them apart. The least value of
-/// each makes it a signed number of 32 bits in every compiler, as the library takes it.
+/// Types that are numbers for the library, since C may pass any number, and enumerations for C, whose compilers tell them apart. The
+/// least value of each makes it a signed number of 32 bits in every compiler, as the library takes it.
 const ENUMERATIONS: [(&str, &str); 3] =
     [("lw_type", "LW_TYPE_LEAST"), ("lw_op", "LW_OP_LEAST"), ("lw_level", "LW_LEVEL_LEAST")];
 
-/// C++ makes a number of two enumerators.
+/// An operator for C++, which otherwise turns two enumerators into a number.
 const CPLUSPLUS: &str = "#ifdef __cplusplus
 static inline lw_op operator|(lw_op a, lw_op b) { return (lw_op)((int32_t)a | (int32_t)b); }
 #endif";
@@ -36,7 +36,7 @@ fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-/// The sources, with the rows of src/rows.rs written out as the functions that its macros make of them.
+/// Returns the sources, with the rows of src/rows.rs expanded to the functions that its macros make.
 fn sources() -> [String; 14] {
     let read = |file: &str| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source");
     let [blocks, started] = functions(&read("rows"));
@@ -47,7 +47,7 @@ fn sources() -> [String; 14] {
     })
 }
 
-/// What the rows make: the functions that block, and those that start or prepare a call, in the order of C's names.
+/// Returns the functions that the rows make: the blocking ones, and those that start or prepare a call, in the order of C's names.
 fn functions(text: &str) -> [String; 2] {
     let (mut blocking, mut starts, mut inits) = (String::new(), String::new(), String::new());
     let (_, table) = text.split_once("\ncollectives! {\n").expect("the table");
@@ -94,7 +94,7 @@ fn functions(text: &str) -> [String; 2] {
     [blocking, starts + &inits]
 }
 
-/// The names of constants of a type, as the sources declare them.
+/// Returns the names of the constants of a type, as the sources declare them.
 fn constants(of: &str) -> Vec<String> {
     let sources = sources();
     let lines = sources.iter().flat_map(|text| text.lines());
@@ -105,7 +105,7 @@ fn constants(of: &str) -> Vec<String> {
         .collect()
 }
 
-/// A comment of one line on one line.
+/// Puts each comment of one line on one line.
 fn shorter(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -126,7 +126,7 @@ fn shorter(text: &str) -> String {
     out.join("\n") + "\n"
 }
 
-/// Constants of a type, gathered in an enumeration where the type is declared.
+/// Moves the constants of a type into an enumeration at the type's declaration.
 fn enumerate(text: &str, name: &str, least: &str) -> String {
     let members = constants(name);
     assert!(members.len() > 2, "{name} has no constants");

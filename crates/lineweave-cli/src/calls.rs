@@ -1,4 +1,4 @@
-//! What a call runs: the one place in which commands choose, so that they agree.
+//! The algorithm that a call runs: the one place in which commands choose, so that they agree.
 
 use crate::question::team;
 use lineweave::settings::Settings;
@@ -7,14 +7,14 @@ use lineweave_core::collective::Association;
 use lineweave_core::select::{predict, Choice, Question, SelectError};
 use lineweave_core::units::Nanos;
 
-/// What a call runs, and what that takes.
+/// The algorithm that a call runs, and its time.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The algorithm.
+    /// The chosen algorithm.
     pub chosen: Chosen,
-    /// Predicted.
+    /// Its predicted time.
     pub predicted: Nanos,
-    /// Measured, where it was at this very size.
+    /// Its measured time, where it was measured at this very size.
     pub measured_ns: Option<f64>,
 }
 
@@ -37,7 +37,8 @@ pub fn team_of(question: &Question) -> &'static str {
     team(question.direct && !question.attach)
 }
 
-/// Returns what a call runs. `choice` is what the model selects for it, where that is known: selecting takes long among many ranks.
+/// Returns the algorithm that a call runs. `choice` is the model's selection, where it is known: selecting takes long among many
+/// ranks.
 ///
 /// # Errors
 /// A [`SelectError`] where nothing fits.

@@ -1,4 +1,4 @@
-//! What on this machine keeps lineweave from its best, or from running at all, and what to do about each.
+//! Findings about this machine that slow lineweave down or stop it, with advice for each.
 
 use crate::node::{CrossMemory, Kernel, Near, NodeInfo};
 use lineweave::cpus::UsableCpus;
@@ -11,11 +11,11 @@ use lineweave::who::{self, Missing};
 use rustix::process::{getrlimit, Resource, Rlimit};
 use serde::Serialize;
 
-/// How a thing stands.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
+    /// No action is needed.
     Good,
     /// It works, and could be better.
     Advice,
@@ -23,16 +23,16 @@ pub enum Verdict {
     Problem,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The subject of the check.
     pub what: &'static str,
-    /// How it stands.
+    /// The severity.
     pub verdict: Verdict,
-    /// What was found.
+    /// The observed state.
     pub found: String,
-    /// What to do; empty where nothing is to be done.
+    /// The advice; empty where nothing is to be done.
     pub advice: String,
 }
 
@@ -45,7 +45,7 @@ impl Finding {
         Finding { what, verdict: Verdict::Advice, found: found.into(), advice: advice.into() }
     }
 
-    /// A variable of the environment that has no effect.
+    /// Returns the finding for an environment variable that has no effect.
     pub fn of_setting(warning: &Warning) -> Finding {
         Finding::advice("settings", warning.to_string(), "correct its name or value, or unset it")
     }
@@ -55,7 +55,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything that is known to matter.
+/// Runs all checks.
 pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
     let limit = |resource| getrlimit(resource);
     vec![
@@ -126,7 +126,7 @@ fn wakes(kernel: &Kernel) -> Finding {
     }
 }
 
-/// What a team of as many ranks as there are CPUs takes at most.
+/// Returns the ranks and the bytes of a team with a rank on each CPU: the largest team to expect.
 fn team_bytes(node: &NodeInfo, settings: &Settings) -> (usize, u64) {
     let ranks = node.usable.cpus.len().max(2);
     (ranks, Geometry::new(ranks, settings.box_bytes, 0).reserved() as u64)
@@ -275,11 +275,11 @@ fn clock(kernel: &Kernel) -> Finding {
     }
 }
 
-/// Teams that cannot go on and whose memory somebody still holds.
+/// Checks for teams that have failed and whose memory is still held by a process.
 fn stale() -> Finding {
     const WHAT: &str = "teams left behind";
     let mut teams = who::teams(None).unwrap_or_default();
-    // A team and its communicators hold one memory.
+    // A team and its communicators share one memory, so each is counted once.
     teams.retain(|t| t.failed.is_some() || t.at == 0);
     teams.dedup_by_key(|t| t.id);
     let hung: Vec<String> = teams

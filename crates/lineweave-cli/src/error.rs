@@ -1,4 +1,4 @@
-//! Why a command could not do what was asked: what was expected, what was found, what to do.
+//! Errors of the command. Each says what was expected, what was found and what to do.
 
 use crate::output::columns;
 use lineweave_core::collective::Collective;
@@ -19,7 +19,7 @@ pub enum CliError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The kind of file that was expected.
         what: &'static str,
         /// The system's message.
         reason: io::Error,
@@ -55,15 +55,15 @@ pub enum CliError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The kind of file that was expected.
         what: &'static str,
-        /// Line and reason.
+        /// The line and the reason.
         reason: String,
     },
     /// A process that is not in any team.
     #[error("process {pid}: expected one with a team of lineweave {version}, found none; `lineweave who` lists all", version = env!("CARGO_PKG_VERSION"))]
     NoTeam {
-        /// As given.
+        /// The number as given.
         pid: u32,
     },
     /// A job of which nothing was recorded.
@@ -79,13 +79,13 @@ pub enum CliError {
     /// Things that do not work on this node.
     #[error("{problems} of the above {} not work", if *problems == 1 { "does" } else { "do" })]
     Unwell {
-        /// The number of slower cells.
+        /// The number of problems.
         problems: usize,
     },
-    /// A machine's name that nobody knows.
+    /// The name of an unknown machine.
     #[error("machine `{name}`{}: expected the path of a description or one of\n{}", did_you_mean(name, known.iter().map(String::as_str)), columns(known))]
     UnknownMachine {
-        /// As given.
+        /// The name as given.
         name: String,
         /// Names of the shipped descriptions.
         known: Vec<String>,
@@ -93,21 +93,21 @@ pub enum CliError {
     /// The Python package could not be measured.
     #[error(transparent)]
     Python(#[from] crate::bench::PythonError),
-    /// A simulation without a machine.
+    /// A simulation for which no machine is given.
     #[error("a simulation needs a machine: give one with --machine, such as --machine intel-scc")]
     NoMachine,
-    /// Dimensions for a machine that has none.
+    /// Dimensions for a machine that has no mesh.
     #[error("machine `{name}` is no mesh: --mesh needs one, such as intel-scc")]
     NoMesh {
         /// Name of the machine.
         name: String,
     },
-    /// No experiments of a paper on hardware.
+    /// A paper without experiments on hardware.
     #[error("no experiments of `{name}` for a machine at hand: expected one of {known}")]
     NoStudy {
         /// The value that was asked for.
         name: String,
-        /// Keys.
+        /// Keys of the papers with such experiments.
         known: String,
     },
     /// Points of another machine or paper.
@@ -120,10 +120,10 @@ pub enum CliError {
         /// The paper and machine that were asked for.
         expected: String,
     },
-    /// Costs without a mesh.
+    /// Costs of a machine without a mesh.
     #[error("{costs}: it tells nothing of links and ports, which a description with [mesh] does: --machine intel-scc")]
     NoMeshCosts {
-        /// Where they come from.
+        /// Source of the costs.
         costs: String,
     },
     /// More memory controllers than tiles.
@@ -136,10 +136,10 @@ pub enum CliError {
         /// The number of tiles of the mesh.
         most: u32,
     },
-    /// Costs that are a model alone.
+    /// Costs that consist of a model only, without measured cells.
     #[error("{costs}: expected a profile or a machine's description, whose values the published models take; name one with --profile or --machine")]
     NoCells {
-        /// Where they come from.
+        /// Source of the costs.
         costs: String,
     },
     /// No algorithm has a plan.
@@ -152,12 +152,12 @@ pub enum CliError {
         /// Length of the message.
         bytes: usize,
     },
-    /// A choice by costs of caches for a machine that has none in common.
+    /// A choice that needs costs of shared caches, for a machine that has none.
     #[error("costs of cache lines decide here, and the cores of {name} share no cache: ask `lineweave lab simulate --machine {name} --collective {collective} --algorithm all`")]
     NoCaches {
         /// Name of the machine.
         name: String,
-        /// What was asked for.
+        /// The collective that was asked for.
         collective: lineweave_core::collective::Collective,
     },
     /// A plan that cannot be simulated.
@@ -169,46 +169,46 @@ pub enum CliError {
     /// A rank of a program that the bench started failed.
     #[error("rank {rank} ended with {how}")]
     RankFailed {
-        /// Which.
+        /// The rank.
         rank: usize,
-        /// Its status.
+        /// The status that it ended with.
         how: String,
     },
-    /// A rank of a program that was launched failed: the command's status is its own.
+    /// A rank of a launched program failed: the command ends with its status.
     #[error(transparent)]
     Launched(lineweave::team::Failed),
     /// A plan whose ops have no times.
     #[error("{plan} has no times: a rank of it waits for ever; `lineweave draw` without --time shows where")]
     NoTimes {
-        /// Its name.
+        /// The plan's name.
         plan: String,
     },
-    /// Pixels are no text.
+    /// Output in pixels without a file to write to.
     #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
     NoFile,
-    /// A file whose ending is of no format, or of another than the one that is asked for.
+    /// A file whose ending belongs to no format, or to another format than the given one.
     #[error("{path}: {why}")]
     Format {
         /// The file.
         path: PathBuf,
-        /// What does not fit, and what to do.
+        /// A sentence that says what does not fit, and what to do.
         why: String,
     },
     /// A picture that cannot be drawn.
     #[error("the picture cannot be drawn: {why}; ask for --format svg")]
     Picture {
-        /// By what.
+        /// The reason.
         why: String,
     },
     /// A paper that is not among those reproduced.
     #[error("paper `{name}`{}: expected part of one of {known}", did_you_mean(name, [known.as_str()]))]
     UnknownPaper {
-        /// As given.
+        /// The name as given.
         name: String,
         /// Keys of the papers.
         known: String,
     },
-    /// A collective, a size or a name that no optimiser is for.
+    /// A collective, a size or a name that has no optimiser.
     #[error("no optimiser for {collective} of {bytes} bytes (or none of that name): expected barrier, bcast, or reduce of up to 56 bytes")]
     NoOptimiser {
         /// The collective.
@@ -228,12 +228,12 @@ pub enum CliError {
         /// The file.
         path: String,
     },
-    /// Costs that programs of this machine would refuse.
+    /// Costs that programs on this machine would refuse.
     #[error("{name}: {why}, or write the costs for that machine with `-o FILE.json`")]
     OtherMachine {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// In what it is another one.
+        /// The difference between the machines.
         why: String,
     },
     /// A description without a matrix.
@@ -245,7 +245,7 @@ pub enum CliError {
     /// No profile where one is needed.
     #[error("no profile of this machine: {looked}; measure it with `lineweave measure`, or name a profile")]
     NoProfile {
-        /// Where it was looked for.
+        /// The places that were searched.
         looked: String,
     },
     /// There is no directory to keep a profile in.
@@ -254,71 +254,71 @@ pub enum CliError {
     /// A collective without its message.
     #[error("{0} moves a message: give its length with --bytes, such as --bytes 64KiB")]
     NoBytes(Collective),
-    /// The same where the length is an argument.
+    /// A collective without its message, in a command that takes the length as an argument.
     #[error("{0} moves a message: give its length, such as `lineweave explain {0} 64KiB`")]
     NoMessage(Collective),
     /// A plan or algorithm that is neither a file nor a name.
     #[error("`{found}`: expected the file of a plan, `-`, a collective, or COLLECTIVE/ALGORITHM: {reason}")]
     NoTarget {
-        /// As given.
+        /// The text as given.
         found: String,
-        /// Why it is neither.
+        /// The reason why it is neither.
         reason: String,
     },
-    /// Proofs that failed; what is wrong was printed.
+    /// Plans that were refuted; their violations were printed.
     #[error("{violations} of {plans} plans refuted; the counter-examples are on standard output")]
     Refuted {
-        /// Plans looked at.
+        /// Number of plans that were verified.
         plans: usize,
-        /// Plans refuted.
+        /// Number of plans that were refuted.
         violations: usize,
     },
     /// Mutants that the checker let pass.
     #[error("{missed} of {mutants} changed plans passed: the checker has a hole; please report it")]
     Missed {
-        /// Changed plans.
+        /// Number of mutants.
         mutants: usize,
-        /// Of those, passed though wrong.
+        /// Number of wrong mutants that passed.
         missed: usize,
     },
     /// An environment variable with a value it cannot take.
     #[error(transparent)]
     Setting(#[from] lineweave::settings::SettingError),
-    /// A topology that cannot be had.
+    /// A topology that cannot be read.
     #[error(transparent)]
     Topology(#[from] lineweave::topology::TopologyError),
-    /// An algorithm that cannot be read.
+    /// The text of an algorithm that cannot be parsed.
     #[error("`{written}` is no choice: expected as it is printed, NAME parameter=value ... by SIZE, or NAME(parameter=value,...); found {found}")]
     Written {
-        /// What was given.
+        /// The text as given.
         written: String,
-        /// What was found.
+        /// A sentence that says what was found in it.
         found: String,
     },
     /// More ranks than a team can have.
     #[error("{ranks} ranks: a team has at most {most}; plans for larger meshes are made by `lineweave lab simulate`")]
     TeamTooLarge {
-        /// Asked for.
+        /// Ranks that were asked for.
         ranks: usize,
-        /// Limit.
+        /// Largest number of ranks.
         most: usize,
     },
     /// A plan that cannot be made.
     #[error(transparent)]
     Plan(#[from] lineweave_core::plan::PlanError),
-    /// A model's value that nobody knows.
+    /// A value of a model that is not known.
     #[error(transparent)]
     NotKnown(#[from] lineweave_lab::models::NotKnown),
-    /// Nothing to choose.
+    /// No plan can be chosen.
     #[error(transparent)]
     Select(#[from] lineweave_core::select::SelectError),
-    /// A benchmark's definition.
+    /// A benchmark's definition that cannot be used.
     #[error(transparent)]
     Definition(#[from] crate::bench::DefinitionError),
-    /// A program that lineweave is compared with.
+    /// A program for comparison that gave no measurement.
     #[error(transparent)]
     Peer(#[from] crate::bench::PeerError),
-    /// A team that is kept for measuring.
+    /// A team for trials that failed.
     #[error(transparent)]
     TrialTeam(#[from] lineweave_tune::trial::TrialTeamError),
     /// This program cannot start itself as a rank.
@@ -327,10 +327,10 @@ pub enum CliError {
     /// MPIs that cannot be measured.
     #[error("{0}; name the MPIs' directories, which have bin/mpirun, with --mpi")]
     Mpi(String),
-    /// Somebody's MPI.
+    /// An MPI that cannot be measured.
     #[error(transparent)]
     Host(#[from] crate::mpi::HostError),
-    /// Rules that are there already, and other ones.
+    /// Existing rules that differ from the new ones.
     #[error(
         "{path}: it is there and differs as shown, and was kept; --force replaces it, and -o names another"
     )]
@@ -338,7 +338,7 @@ pub enum CliError {
         /// The file.
         path: PathBuf,
     },
-    /// Rules that are worse than none.
+    /// Rules that are slower than the library's own choices.
     #[error("{path}: {slower} of {cells} cells slower than by default by more than 3 %")]
     Slower {
         /// The file.
@@ -351,10 +351,10 @@ pub enum CliError {
     /// Programs that cannot be installed.
     #[error("what the programs need could not be installed: {0}")]
     Apps(String),
-    /// Several nodes without what is between them.
+    /// A choice for several nodes without the costs of their link.
     #[error("what a message between two nodes costs is not known; measure it by `lineweave run --link FILE` on them and give --link FILE, keep it by `lineweave profile link FILE`, or say --link LATENCY_NS,BYTES_PER_NS")]
     NoLink,
-    /// Nodes are alike.
+    /// A number of ranks that does not divide evenly among the nodes.
     #[error("{ranks} ranks cannot be divided among {nodes} nodes alike; give another --ranks, which counts those of all nodes")]
     RanksOfNodes {
         /// Ranks.
@@ -362,38 +362,38 @@ pub enum CliError {
         /// Nodes.
         nodes: usize,
     },
-    /// No cost over several nodes.
+    /// A collective whose cost over several nodes is not known.
     #[error(transparent)]
     Nodes(#[from] lineweave_lab::nodes::NoNodes),
-    /// A program that is nowhere.
+    /// A program that was not found.
     #[error("{program}: {}{hint}", if program.contains('/') { "no such file" } else { "no such program on the PATH" })]
     NoProgram {
-        /// As given.
+        /// The name as given.
         program: String,
-        /// What is there instead.
+        /// A hint about a file of that name.
         hint: String,
     },
     /// A library of lineweave's own that is not installed.
     #[error("{0}")]
     NoLibrary(String),
-    /// A program that was to be run.
+    /// A program that could not be started.
     #[error("`{program}` cannot be started: {reason}")]
     Program {
-        /// As given.
+        /// The name as given.
         program: String,
         /// The system's message.
         reason: io::Error,
     },
-    /// What LINEWEAVE_PROFILE names, before a job.
+    /// The profile that LINEWEAVE_PROFILE names was refused before a job.
     #[error("{0}; LINEWEAVE_PROFILE_OPTIONAL=1 runs the program without it")]
     RefusedProfile(lineweave::Error),
-    /// The runtime.
+    /// An error of the runtime.
     #[error(transparent)]
     Runtime(#[from] lineweave::Error),
 }
 
 impl CliError {
-    /// The status of a job that was refused before it began.
+    /// The exit status of a job that was refused before it began.
     pub const REFUSED: u8 = 2;
 
     /// Returns whether the reader of standard output went away.
@@ -401,26 +401,26 @@ impl CliError {
         matches!(self, CliError::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The status that the command ends with.
+    /// Returns the exit status of the command.
     pub fn status(&self) -> u8 {
         match self {
             CliError::Launched(failed) => failed.code(),
             CliError::RefusedProfile(_) => CliError::REFUSED,
-            // As shells have it.
+            // Shells use this status.
             CliError::NoProgram { .. } => 127,
             CliError::Program { reason, .. } if reason.kind() == io::ErrorKind::NotFound => 127,
             CliError::Program { .. } => 126,
-            // It could not do what was asked, or refuted what was claimed.
+            // The command could not do its task, or refuted a claim.
             _ => 1,
         }
     }
 
-    /// A file that cannot be read as what it should be.
+    /// Returns the error for a file that cannot be read.
     pub fn read(path: &Path, what: &'static str, reason: io::Error) -> CliError {
         CliError::Read { path: path.to_owned(), what, reason }
     }
 
-    /// A file that is not what it should be.
+    /// Returns the error for a file with the wrong contents.
     pub fn malformed(path: &Path, what: &'static str, reason: impl ToString) -> CliError {
         CliError::Malformed { path: path.to_owned(), what, reason: reason.to_string() }
     }

@@ -1,4 +1,4 @@
-//! Files that programs rely on: replaced as a whole or not at all.
+//! Writing of files that programs rely on: a file is replaced as a whole or not at all.
 
 use crate::error::CliError;
 use lineweave::cache;
@@ -8,30 +8,30 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Writes a file so that whoever reads it sees the old text or the new one, also when this process is killed.
-/// `option` names what to change when it cannot be written.
+/// Replaces a file so that readers see the old text or the new one, also when this process is killed. `option` names the option to change
+/// when the file cannot be written.
 ///
 /// # Errors
-/// [`CliError::Write`]; then the old file is as it was.
+/// [`CliError::Write`]; the old file is then unchanged.
 pub fn replace(path: &Path, text: &str, option: &'static str) -> Result<(), CliError> {
     replace_bytes(path, text.as_bytes(), option)
 }
 
-/// [`replace`] by what is no text.
+/// Replaces a file as [`replace`] does, with any bytes.
 ///
 /// # Errors
-/// [`CliError::Write`]; then the old file is as it was.
+/// [`CliError::Write`]; the old file is then unchanged.
 pub fn replace_bytes(path: &Path, content: &[u8], option: &'static str) -> Result<(), CliError> {
     let kept = cache::directory().is_some_and(|cache| path.starts_with(cache));
     let written = match fs::metadata(path) {
-        // Pipes and devices that somebody names take it themselves. In the cache they are in the way.
+        // Pipes and devices that the user names are written directly. In the cache they are in the way.
         Ok(there) if !there.is_file() && !kept => fs::write(path, content),
         _ => rename_over(path, content, if kept { 0o644 } else { 0o666 }),
     };
     written.map_err(|reason| CliError::Write { path: path.to_owned(), option, reason })
 }
 
-/// Writes a file beside the target, of a name that nobody can guess or has taken, and renames it. What of `mode` the umask takes is lost.
+/// Writes a file beside the target, with a name that nobody can guess or has taken, and renames it. The umask removes bits of `mode`.
 fn rename_over(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut beside = tempfile::Builder::new().permissions(Permissions::from_mode(mode)).tempfile_in(above)?;
@@ -41,7 +41,7 @@ fn rename_over(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the directories above a file of the cache, which nobody typed.
+/// Makes the directories above a file in the cache, whose path was not typed by a user.
 ///
 /// # Errors
 /// [`CliError::Write`].
@@ -51,10 +51,11 @@ pub fn make_room(file: &Path) -> Result<(), CliError> {
     fs::create_dir_all(directory).map_err(unusable)
 }
 
-/// Reads an argument that names a file to write. A directory that is not there was mistyped, and is refused before anything is computed.
+/// Reads an argument that names a file to write. A directory that does not exist was mistyped, and is refused before anything is
+/// computed.
 ///
 /// # Errors
-/// That it is not.
+/// A sentence that says that the directory does not exist.
 pub fn to_write(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     match path.parent().filter(|d| !d.as_os_str().is_empty()) {
@@ -66,7 +67,7 @@ pub fn to_write(name: &str) -> Result<PathBuf, String> {
 /// Reads an argument that names a directory to write in.
 ///
 /// # Errors
-/// That there is none.
+/// A sentence that says that the directory does not exist.
 pub fn directory(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     match path.is_dir() {
@@ -75,8 +76,8 @@ pub fn directory(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns whether the file holds a profile of the same machine that knows clearly more than this one: more cells, or
-/// half as many samples again.
+/// Returns whether the file holds a profile of the same machine with clearly more data than this one: more cells, or half as many samples
+/// again.
 pub fn fuller(path: &Path, profile: &Profile) -> bool {
     let Ok(text) = cache::text_of_either(path) else { return false };
     let Ok(there) = Profile::from_toml(&text) else { return false };
@@ -94,7 +95,7 @@ mod tests {
     fn files_are_replaced_whole_and_nothing_stays_beside_them() {
         let directory = std::env::temp_dir().join(format!("lineweave-files-{}", std::process::id()));
         let path = directory.join("deep").join("profile.toml");
-        // Nobody types the cache's directories; others may be mistyped.
+        // The cache's directories are made; others may be mistyped.
         let error = to_write(path.to_str().unwrap()).unwrap_err();
         assert!(error.contains("there is no directory") && error.contains("deep"), "{error}");
         assert!(replace(&path, "old", "-o").is_err() && !directory.exists());
@@ -104,7 +105,7 @@ mod tests {
         replace(&path, "new", "-o").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-        // What is planted beside it is left alone, and what it was a link to as well.
+        // A link that is planted beside the file stays as it is, and so does its target.
         let other = path.with_file_name("other");
         fs::write(&other, "other").unwrap();
         let planted = path.with_file_name(format!(".profile.toml.{}.tmp", std::process::id()));
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
         assert_eq!(fs::read_to_string(&other).unwrap(), "other");
         assert!(fs::symlink_metadata(&planted).unwrap().is_symlink());
-        // A directory is in the way.
+        // A directory of that name is in the way.
         let error = replace(path.parent().unwrap(), "new", "-o").unwrap_err().to_string();
         assert!(error.contains("name another with -o"), "{error}");
         fs::remove_dir_all(directory).unwrap();

@@ -1,11 +1,11 @@
-//! Lines that are longer than the terminal is wide.
+//! Folding of lines that are longer than the terminal is wide.
 
 use textwrap::{core::display_width, wrap, Options, WordSplitter};
 
-/// The deepest column below which a line goes on.
+/// Largest indentation of a continued line.
 const DEEPEST: usize = 32;
 
-/// Breaks a line between words. It goes on below what stands behind its first columns: a name and a value have two spaces between them.
+/// Breaks a line between words. The continuation is indented to the value in the line: two spaces separate a name from its value.
 pub fn fold(line: &str, width: usize) -> String {
     if display_width(line) <= width {
         return line.to_owned();

@@ -1,4 +1,4 @@
-//! The parts of the `lineweave` command: arguments, files and standard output, and what it says of the machine.
+//! The parts of the `lineweave` command: arguments, files, standard output, and the description of the machine.
 
 pub mod bench;
 pub mod calls;
@@ -32,7 +32,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit status of a command line that means nothing.
+/// Exit status for a command line that cannot be parsed.
 const USAGE: u8 = 2;
 
 /// Measures a machine, chooses collectives for it, proves and runs them.
@@ -45,9 +45,9 @@ pub struct Cli {
     command: Command,
 }
 
-/// The definition of the arguments.
+/// Returns the definition of the arguments.
 pub fn command() -> clap::Command {
-    // What moved into the laboratory is still understood without its name, and shown with it alone.
+    // Experiments that moved into the laboratory are still accepted without `lab`, but shown only with it.
     let formerly = Experiment::augment_subcommands(clap::Command::new(""));
     let hide = |command: clap::Command, old: &clap::Command| {
         command.mut_subcommand(old.get_name(), |old| old.hide(true))
@@ -55,7 +55,8 @@ pub fn command() -> clap::Command {
     commands::examples::add(commands::by_task(formerly.get_subcommands().fold(Cli::command(), hide)))
 }
 
-/// `run` alone. Every rank of an MPI program is started by it, and the definition of all commands takes longer than all else that it does.
+/// The command line of `run` alone. It starts every rank of an MPI program, and defining all commands would take longer than the rest of
+/// its work.
 #[derive(Parser)]
 #[command(name = "lineweave")]
 struct Start {
@@ -70,10 +71,10 @@ enum Starting {
     Run(commands::run::Arguments),
 }
 
-/// What a command line means.
+/// Parses a command line.
 fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
     if argv.get(1).is_some_and(|first| first == "run") {
-        // What is wrong with it is said with all commands at hand.
+        // Errors are reported by the definition of all commands.
         if let Ok(Start { globals, command: Starting::Run(arguments) }) = Start::try_parse_from(argv) {
             return Ok(Cli { globals, command: Command::Run(arguments) });
         }
@@ -89,17 +90,17 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut session = Session::new(cli.globals);
-    // A program that `run` becomes shows its own; a rank is timed.
+    // A program that `run` becomes shows its own progress, and a rank is timed.
     if !matches!(cli.command, Command::Run(_) | Command::RankJob(_)) {
         session.out.show_work();
     }
     let done = cli.command.run(&mut session).and_then(|()| session.finish());
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader of the output has seen enough.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            // What was found before goes out first; that it cannot be written is no second failure.
+            // Findings so far go out first; if they cannot be written, the first error is still the one to report.
             let _ = session.out.flush();
             complain(&error.to_string());
             ExitCode::from(error.status())
@@ -107,7 +108,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Help and versions to standard output; errors of usage to standard error.
+/// Prints help and versions to standard output, and errors of usage to standard error.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -133,7 +134,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Says what is wrong on standard error, where anybody listens.
+/// Prints an error to standard error, if there is one.
 fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "{} {message}", style("lineweave:").for_stderr().red());
 }
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Every command that is not hidden stands under one task, in lines that a terminal of 80 columns holds.
+    /// Checks that every command that is not hidden stands under one task, in lines that fit a terminal of 80 columns.
     #[test]
     fn the_help_shows_every_command_once() {
         let command = command();

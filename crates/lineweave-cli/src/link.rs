@@ -1,4 +1,4 @@
-//! A ping-pong between two nodes, as `lineweave run --link FILE` has it written by the library that is preloaded: JSON Lines.
+//! A ping-pong between two nodes: JSON Lines that the preloaded library writes for `lineweave run --link FILE`.
 
 use crate::error::CliError;
 use lineweave_core::profile::{Fingerprint, Profile, SCHEMA};
@@ -6,22 +6,22 @@ use lineweave_lab::models::link::cell;
 use serde::Deserialize;
 use std::path::Path;
 
-/// What a line may be.
+/// A line of the file.
 #[derive(Deserialize)]
 #[serde(tag = "kind")]
 enum Line {
-    /// Between which hosts, by which MPI.
+    /// The hosts and the MPI of the ping-pong.
     #[serde(rename = "mpi-link")]
     Head { schema: u32, mpi: String },
-    /// Messages of one length; half a round trip each.
+    /// Times of messages of one length; half a round trip each.
     #[serde(rename = "mpi-link-message")]
     Message { schema: u32, bytes: u64, samples_ns: Vec<f64> },
 }
 
-/// The file's cells, in a profile that has no others.
+/// Reads the file's cells, as a profile without other cells.
 ///
 /// # Errors
-/// A [`CliError`] when it cannot be read or is not such a file.
+/// A [`CliError`] when the file cannot be read or has the wrong contents.
 pub fn read(file: &Path) -> Result<Profile, CliError> {
     const WHAT: &str = "ping-pong between nodes, as `lineweave run --link` writes it";
     let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;

@@ -1,4 +1,4 @@
-//! Descriptions of machines: those in this program, those whose matrices lie beside it, and files.
+//! Descriptions of machines: those in this program, those with matrices beside it, and files.
 
 use crate::error::CliError;
 use flate2::read::GzDecoder;
@@ -9,15 +9,15 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 const DESCRIPTION: &str = "machine description";
-/// What a matrix is called in errors.
+/// Name of this kind of file in errors.
 pub const MATRIX: &str = "matrix of core-to-core latencies";
-/// What a file compressed by gzip begins with.
+/// First bytes of a file compressed by gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A machine's description: from a file, or one that comes with lineweave. Its matrix, where it names one, is read too.
+/// Loads a machine's description from a file, or one that comes with lineweave. If it names a matrix, the matrix is read too.
 ///
 /// # Errors
-/// [`CliError`] with line and reason, or with the names there are.
+/// [`CliError`] with line and reason, or with the known names.
 pub fn load(name: &str) -> Result<Machine, CliError> {
     if let Some(found) = machine::shipped().iter().find(|m| m.name == name) {
         return Ok(found.clone());
@@ -37,17 +37,17 @@ pub fn load(name: &str) -> Result<Machine, CliError> {
     with_matrix(&path, described(&path)?)
 }
 
-/// The names of all descriptions that come with lineweave.
+/// Returns the names of all descriptions that come with lineweave.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = machine::shipped().iter().map(|m| m.name.clone()).collect();
     names.extend(beside().unwrap_or_default().into_iter().map(|(_, m)| m.name));
     names
 }
 
-/// The descriptions with matrices that lie beside this program, by name, their matrices not read yet.
+/// Returns the descriptions with matrices that lie beside this program, by name, without reading the matrices.
 ///
 /// # Errors
-/// [`CliError`] when one cannot be read.
+/// [`CliError`] when a description cannot be read.
 pub fn beside() -> Result<Vec<(PathBuf, Machine)>, CliError> {
     let Some(folder) = folder() else { return Ok(Vec::new()) };
     let entries = std::fs::read_dir(&folder).map_err(|e| CliError::read(&folder, DESCRIPTION, e))?;
@@ -59,7 +59,7 @@ pub fn beside() -> Result<Vec<(PathBuf, Machine)>, CliError> {
     files.into_iter().map(|path| described(&path).map(|machine| (path, machine))).collect()
 }
 
-/// The machine with what its matrix tells, if it names one that was not read yet.
+/// Returns the machine with the costs from its matrix, if it names one that was not read yet.
 ///
 /// # Errors
 /// [`CliError`] with line and reason.
@@ -70,7 +70,7 @@ pub fn with_matrix(description: &Path, machine: Machine) -> Result<Machine, CliE
     matrix::describe(machine, read_matrix(&file)?).map_err(|e| CliError::malformed(&file, MATRIX, e))
 }
 
-/// A matrix from CSV, compressed by gzip or not.
+/// Reads a matrix from CSV, compressed by gzip or not.
 ///
 /// # Errors
 /// [`CliError`] with line and reason.
@@ -86,7 +86,7 @@ pub fn read_matrix(file: &Path) -> Result<Readout, CliError> {
     matrix::read(&text).map_err(|e| CliError::malformed(file, MATRIX, e))
 }
 
-/// What of a machine's costs its matrix has told, and what was assumed: sentences.
+/// Returns sentences that say which of a machine's costs come from its matrix, and which were assumed.
 pub fn told(machine: &Machine) -> Vec<String> {
     let (Some(measured), Some(file)) = (&machine.measured, &machine.matrix) else { return Vec::new() };
     let levels = matrix::costs(&measured.matrix, &measured.topology);
@@ -108,8 +108,8 @@ fn described(path: &Path) -> Result<Machine, CliError> {
     text.parse().map_err(|e| CliError::malformed(path, DESCRIPTION, e))
 }
 
-/// Where the matrices lie: installed, `share/lineweave/machines` beside the program's `bin`; otherwise `machines/matrices` of the
-/// sources that it was built in, or that somebody works in.
+/// Returns the folder of the matrices: installed, `share/lineweave/machines` beside the program's `bin`; otherwise
+/// `machines/matrices` of the sources that the program was built in, or of those in the current directory.
 fn folder() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let installed = program.parent()?.with_file_name("share").join("lineweave/machines");
@@ -147,7 +147,8 @@ mod tests {
         }
     }
 
-    /// What is known of the product, and what the matrix alone tells, are one: but for what the README of the matrices names.
+    /// Checks that the known topology of each product equals the one that follows from its matrix, except for those that the
+    /// README of the matrices names.
     #[test]
     fn topologies_of_products_are_those_of_their_matrices() {
         let mut differ = Vec::new();
@@ -162,7 +163,7 @@ mod tests {
         let expected = [
             // The first pairs were timed so badly that two caches look like one.
             ("dual-epyc-7601", ""),
-            // Eight threads of two cores are within a step of the clock.
+            // Eight threads of two cores differ by less than a step of the clock.
             ("dual-power9-8335-gth", "pack:2 numa:1 l3:1 core:8 pu:8"),
             // Two dies are named packages where nothing else is known.
             ("kunpeng-920-6426", "pack:2 numa:1 l3:1 core:32 pu:1"),
@@ -184,7 +185,8 @@ mod tests {
         }
     }
 
-    /// Descriptions of the same machine from prose: their values are the matrix', and where a home counts, both are there.
+    /// Checks descriptions of the same machine from prose: their values are the matrix's, and where a flag's home matters, both
+    /// are there.
     #[test]
     fn descriptions_of_the_same_machines_agree_with_their_matrices() {
         for (described, measured) in [

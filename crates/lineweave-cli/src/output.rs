@@ -1,5 +1,5 @@
-//! Standard output: text for people, or JSON Lines for programs (documented in `docs/reference/json.md`), and progress
-//! on standard error where that is a terminal.
+//! Standard output, as text for people or JSON Lines for programs (documented in `docs/reference/json.md`), and progress on
+//! standard error if that is a terminal.
 
 use crate::error::CliError;
 use crate::fold::fold;
@@ -13,14 +13,14 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long a plan may take before a word is said.
+/// Time that making a plan may take before a remark is printed.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// How long a command may take before it is shown that it works, and how far apart lines about it are where nothing can be redrawn.
+/// Time after which a command shows that it works, and the interval between lines about it where nothing can be redrawn.
 const FIRST: Duration = Duration::from_secs(1);
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
-/// Columns below which nothing is made to fit.
+/// Number of columns below which lines are not made to fit.
 const NARROWEST: usize = 60;
 
 /// Version of the JSON objects.
@@ -35,24 +35,24 @@ struct Object<'a, T> {
     fields: &'a T,
 }
 
-/// Where a command's findings go.
+/// The output of a command's findings.
 #[derive(Debug)]
 pub struct Output {
     json: bool,
     quiet: bool,
     to: BufWriter<Stdout>,
-    /// What shows that the command works, until it has a bar of its own.
+    /// A spinner that shows that the command works, until it has a progress bar.
     works: ProgressBar,
 }
 
 impl Output {
-    /// To standard output, as JSON Lines or as text; `quiet` leaves out progress and warnings.
+    /// Returns an output to standard output, as JSON Lines or as text; `quiet` suppresses progress and warnings.
     pub fn new(json: bool, quiet: bool) -> Output {
         let works = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         Output { json, quiet, to: BufWriter::new(io::stdout()), works }
     }
 
-    /// From a second on, shows that the command works.
+    /// Shows, after a second, that the command works.
     pub fn show_work(&mut self) {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         self.works = self.shown(bar, "{spinner} {elapsed}");
@@ -68,12 +68,12 @@ impl Output {
         }
     }
 
-    /// Returns whether programs read it.
+    /// Returns whether the output is JSON Lines.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Text, as it is; a line of it should end itself.
+    /// Prints text as it is; a line in it needs its own newline.
     ///
     /// # Errors
     /// [`CliError::Output`].
@@ -82,7 +82,7 @@ impl Output {
         works.suspend(|| to.write_all(text.as_bytes())).map_err(CliError::Output)
     }
 
-    /// A line of text, folded where the terminal is narrower.
+    /// Prints a line of text, folded where the terminal is narrower.
     ///
     /// # Errors
     /// [`CliError::Output`].
@@ -94,8 +94,8 @@ impl Output {
         self.text("\n")
     }
 
-    /// One JSON object on a line of its own: the schema's number, the kind, then these fields. Whoever reads
-    /// sees it at once.
+    /// Prints one JSON object on a line of its own: the schema's number, the kind, then these fields. The line is flushed, so that
+    /// readers see it at once.
     ///
     /// # Errors
     /// [`CliError::Output`].
@@ -106,7 +106,7 @@ impl Output {
         self.flush()
     }
 
-    /// A table, without its borders.
+    /// Prints a table, without borders.
     ///
     /// # Errors
     /// [`CliError::Output`].
@@ -118,7 +118,7 @@ impl Output {
         Ok(())
     }
 
-    /// Hands on what is buffered.
+    /// Flushes the buffered output.
     ///
     /// # Errors
     /// [`CliError::Output`].
@@ -145,11 +145,11 @@ impl Output {
         }
     }
 
-    /// Chooses or makes plans for a question. If that takes long, says why, and what to do.
+    /// Calls `f`, which chooses or makes plans for a question. If that takes long, prints the reason and advice.
     pub fn while_slow<T>(&self, about: &Question, f: impl FnOnce() -> T) -> T {
         let (done, over) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            // A thread that cannot be started says nothing.
+            // If no thread can be started, no remark is printed.
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
                 if over.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) {
                     let (collective, ranks) = (about.collective, about.shape.ranks());
@@ -168,7 +168,7 @@ impl Output {
         })
     }
 
-    /// A bar of `steps` steps on standard error; where that is no terminal, a line now and then.
+    /// Returns a progress bar of `steps` steps on standard error; if that is no terminal, lines are printed from time to time.
     pub fn progress(&self, steps: u64) -> ProgressBar {
         self.works.finish_and_clear();
         self.works.set_draw_target(ProgressDrawTarget::hidden());
@@ -180,14 +180,14 @@ impl Output {
         self.shown(bar, "{bar:30} {percent:>3} %  {elapsed}  {wide_msg}")
     }
 
-    /// Returns whether what is shown can be drawn anew in its place.
+    /// Returns whether output can be redrawn in its place.
     fn redraws(&self) -> bool {
         let terminal =
             io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         terminal && !self.quiet
     }
 
-    /// A bar as it is drawn, or said in lines.
+    /// Returns a bar with a template. Where nothing can be redrawn, lines are printed instead.
     fn shown(&self, bar: ProgressBar, template: &str) -> ProgressBar {
         if !self.redraws() && !self.quiet {
             let shown = bar.downgrade();
@@ -200,7 +200,7 @@ impl Output {
     }
 }
 
-/// Says how far it is, as long as it goes on.
+/// Prints the progress of a bar from time to time, until it is finished.
 fn lines(bar: &WeakProgressBar) {
     loop {
         std::thread::park_timeout(BETWEEN_LINES);
@@ -216,12 +216,12 @@ fn lines(bar: &WeakProgressBar) {
     }
 }
 
-/// Starts a thread that ends with the program. Where it cannot be started nothing is shown.
+/// Starts a thread that ends with the program. If it cannot be started, nothing is shown.
 fn in_background(work: impl FnOnce() + Send + 'static) {
     let _ = std::thread::Builder::new().spawn(work);
 }
 
-/// A table with this heading; the columns named in `numbers` are aligned to the right.
+/// Returns a table with this heading; the columns with indices in `numbers` are aligned to the right.
 pub fn table(heading: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -238,14 +238,14 @@ pub fn table(heading: &[&str], numbers: &[usize]) -> Table {
     table
 }
 
-/// The width of what standard output is shown on; nothing where that is no terminal.
+/// Returns the width of the terminal that shows standard output, or `None` if it is no terminal.
 pub fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    // 0 where a terminal does not know.
+    // A terminal that does not know its width says 0.
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(NARROWEST))
 }
 
-/// Names in as many columns as the terminal is wide, or 80 characters.
+/// Arranges names in as many columns as the terminal is wide, or 80 characters.
 pub fn columns(names: &[String]) -> String {
     let longest = names.iter().map(|name| name.len()).max().unwrap_or_default() + 2;
     let across = ((width().unwrap_or(80) - 2) / longest).max(1);

@@ -1,4 +1,4 @@
-//! What a plan is wanted for, as arguments say it: shared by the commands that make or choose one.
+//! The question that a plan is wanted for, by arguments: shared by the commands that make or choose a plan.
 
 use crate::error::CliError;
 use crate::machines;
@@ -51,13 +51,13 @@ pub struct Where {
     pub on: Place,
 }
 
-/// Reads a collective.
+/// Returns a parser of collectives.
 pub fn collective() -> impl TypedValueParser<Value = Collective> {
     let parser = StringValueParser::new().try_map(|name| name.parse::<Collective>());
     Known { parser, names: || Collective::ALL.map(|collective| collective.to_string()).to_vec() }
 }
 
-/// Takes an algorithm, as it is written.
+/// Returns a parser of algorithms, which keeps the text.
 pub fn algorithm() -> impl TypedValueParser<Value = String> {
     let names = || {
         let names: BTreeSet<&str> = algorithm::all().map(|algorithm| algorithm.name).collect();
@@ -66,12 +66,12 @@ pub fn algorithm() -> impl TypedValueParser<Value = String> {
     Known { parser: StringValueParser::new(), names }
 }
 
-/// Takes a machine's name, or a file.
+/// Returns a parser of machines, by name or file.
 pub fn machine() -> impl TypedValueParser<Value = String> {
     Known { parser: StringValueParser::new(), names: machines::names }
 }
 
-/// A parser of something that has names, which shells complete.
+/// A parser of values with known names, which shells complete.
 #[derive(Clone)]
 struct Known<P> {
     parser: P,
@@ -91,7 +91,7 @@ impl<P: TypedValueParser> TypedValueParser for Known<P> {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        // A shell's script, or an error, is all that this process makes of them.
+        // The names are leaked: this process only prints them, in a shell's script or an error.
         Some(Box::new((self.names)().into_iter().map(|name| PossibleValue::new(&*name.leak()))))
     }
 }
@@ -106,7 +106,7 @@ pub struct Param {
 /// Reads `name=value`.
 ///
 /// # Errors
-/// What was expected.
+/// A sentence that says what was expected.
 pub fn param(text: &str) -> Result<Param, String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
@@ -131,12 +131,12 @@ pub struct Wanted {
 }
 
 impl Where {
-    /// The longest of the blocks whose lengths are given.
+    /// Returns the longest of the blocks whose lengths are given.
     pub fn longest(&self) -> Option<Size> {
         self.counts.iter().copied().max()
     }
 
-    /// The question about this many bytes on this topology. Warns of what has no effect on the collective.
+    /// Returns the question about this many bytes on this topology. Warns about arguments that have no effect on the collective.
     ///
     /// # Errors
     /// [`CliError::TeamTooLarge`].
@@ -194,10 +194,10 @@ impl Where {
 }
 
 impl Wanted {
-    /// The length of the message.
+    /// Returns the length of the message.
     ///
     /// # Errors
-    /// [`CliError::NoBytes`] when the collective needs one and none is given.
+    /// [`CliError::NoBytes`] when the collective needs a length and none is given.
     pub fn bytes(&self, collective: Collective) -> Result<usize, CliError> {
         match self.bytes.or(self.place.longest()) {
             Some(size) => Ok(size.0),
@@ -206,11 +206,10 @@ impl Wanted {
         }
     }
 
-    /// The plan of the algorithm that is named, or of the one that would be chosen (its first window, where the
-    /// message goes in several).
+    /// Returns the plan of the named algorithm, or of the chosen one (its first window, where the message goes in several).
     ///
     /// # Errors
-    /// A [`CliError`] when there is none.
+    /// A [`CliError`] when there is no plan.
     pub fn plan(
         &self,
         session: &mut Session,
@@ -219,7 +218,7 @@ impl Wanted {
     ) -> Result<Plan, CliError> {
         let settings = session.settings_warned()?;
         if let Some(written) = algorithm {
-            // A name that nobody knows is said before a length that is missing.
+            // An unknown name is reported before a missing length.
             let given = given(collective, written, &self.params)?;
             let algorithm = algorithm::find_to_look_at(collective, &given.name)?;
             let bytes = self.bytes(collective)?;
@@ -245,7 +244,7 @@ impl Wanted {
     }
 }
 
-/// An algorithm as it is printed, perhaps behind its collective, with what `--param` adds or changes.
+/// Reads an algorithm as it is printed, with or without its collective, and adds or changes the parameters in `more`.
 ///
 /// # Errors
 /// [`CliError::Written`] with what was expected.
@@ -257,7 +256,7 @@ pub fn given(collective: Collective, written: &str, more: &[Param]) -> Result<Sp
     Ok(spec)
 }
 
-/// The kind of team whose ranks reach each other like this, as measured choices name it.
+/// Returns the kind of team whose ranks have this access to each other, as measured choices name it.
 pub fn team(direct: bool) -> &'static str {
     match direct {
         true => "threads",
@@ -265,7 +264,7 @@ pub fn team(direct: bool) -> &'static str {
     }
 }
 
-/// A plan's text from a file, or from standard input for `-`.
+/// Reads a plan's text from a file, or from standard input for `-`.
 ///
 /// # Errors
 /// [`CliError::Read`], or [`CliError::Malformed`] with line and reason.

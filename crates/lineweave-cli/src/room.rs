@@ -1,13 +1,14 @@
-//! What would be said after a long measurement, said before it.
+//! A check for room on the disk before a long measurement, rather than an error after it.
 
 use crate::error::CliError;
 use std::io::Write;
 use std::path::Path;
 
-/// More than a profile, its choices and the kept plans take.
+/// Bytes that exceed a profile, its choices and the kept plans together.
 const ROOM: usize = 2 << 20;
 
-/// Writes as much as will be kept into a file without a name, in the directory of `file`. `option` names what to change when that fails.
+/// Checks that the results will fit: writes as many bytes into an unnamed file in the directory of `file`. `option` names the option to
+/// change when that fails.
 ///
 /// # Errors
 /// [`CliError::Write`].

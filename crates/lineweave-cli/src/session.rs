@@ -1,4 +1,4 @@
-//! What all commands share: the global options, the environment's settings, and by which costs is chosen.
+//! Data that all commands share: the global options, the environment's settings, and the costs for choosing.
 
 use crate::error::CliError;
 use crate::machines;
@@ -45,22 +45,22 @@ pub struct Globals {
 #[derive(Debug)]
 pub struct Session {
     globals: Globals,
-    /// Where findings go.
+    /// The output of findings.
     pub out: Output,
-    /// Which of topology, machine and profile were asked for by the command.
+    /// True for each of topology, machine and profile that the command has asked for.
     used: [bool; 3],
 }
 
-/// Costs to choose by, where they come from, and the CPUs that ranks are placed on.
+/// Costs for choosing, their source, and the CPUs that ranks are placed on.
 #[derive(Debug)]
 pub struct Costs {
-    /// The model with what was measured and forced.
+    /// The model with measured and forced choices.
     pub tuning: Tuning,
-    /// Where it comes from, in words.
+    /// Source of the costs, in words.
     pub origin: String,
-    /// What of them was measured and what assumed, where a matrix tells a part.
+    /// Sentences that say which costs were measured and which were assumed, where a matrix gives only a part of them.
     pub notes: Vec<String>,
-    /// CPUs, neighbours first.
+    /// CPUs in the order in which ranks are placed, neighbours first.
     pub topology: Topology,
     /// The machine, where it is a described one.
     pub machine: Option<Machine>,
@@ -69,35 +69,35 @@ pub struct Costs {
 const TOPOLOGY: usize = 0;
 const MACHINE: usize = 1;
 const PROFILE: usize = 2;
-/// What such a file is called in errors.
+/// Name of this kind of file in errors.
 const PROFILE_FILE: &str = "profile";
 
 impl Session {
-    /// A run with these options.
+    /// Starts a run with these options.
     pub fn new(globals: Globals) -> Session {
         let out = Output::new(globals.json, globals.quiet);
         Session { globals, out, used: [false; 3] }
     }
 
-    /// The topology as given on the command line.
+    /// Returns the topology given on the command line.
     pub fn topology_option(&mut self) -> Option<&str> {
         self.used[TOPOLOGY] = true;
         self.globals.topology.as_deref()
     }
 
-    /// The machine as given on the command line.
+    /// Returns the machine given on the command line.
     pub fn machine_option(&mut self) -> Option<&str> {
         self.used[MACHINE] = true;
         self.globals.machine.as_deref()
     }
 
-    /// The profile as given on the command line.
+    /// Returns the profile given on the command line.
     pub fn profile_option(&mut self) -> Option<&Path> {
         self.used[PROFILE] = true;
         self.globals.profile.as_deref()
     }
 
-    /// The environment's settings, with `--topology` over them, and what to say about them.
+    /// Returns the environment's settings, overridden by `--topology`, and warnings about them.
     ///
     /// # Errors
     /// [`CliError::Setting`].
@@ -115,7 +115,7 @@ impl Session {
         Ok((settings, warnings))
     }
 
-    /// The settings, with warnings given at once.
+    /// Returns the settings, after printing the warnings.
     ///
     /// # Errors
     /// [`CliError::Setting`].
@@ -127,7 +127,7 @@ impl Session {
         Ok(settings)
     }
 
-    /// The settings for working on this very machine, whatever may stand in its place elsewhere.
+    /// Returns the settings for work on this very machine, even if another one replaces it elsewhere.
     ///
     /// # Errors
     /// [`CliError::Setting`].
@@ -142,7 +142,7 @@ impl Session {
         Ok(Settings { topology: Source::Machine, ..settings })
     }
 
-    /// Takes a profile that `--machine` names for one of `--profile`.
+    /// Treats a profile that `--machine` names as if `--profile` named it.
     fn profile_as_machine(&mut self) {
         let file = self.globals.machine.as_deref().map(Path::new).filter(|file| file.is_file());
         let is_profile =
@@ -152,11 +152,11 @@ impl Session {
         }
     }
 
-    /// By what is chosen: `--machine`, else `--profile`, else what this machine's programs use. Ranks are
-    /// placed on `--topology`, else on the machine that the costs belong to.
+    /// Returns the costs for choosing: `--machine`, else `--profile`, else those that programs on this machine use. Ranks are placed on
+    /// `--topology`, else on the machine that the costs belong to.
     ///
     /// # Errors
-    /// A [`CliError`] when a file cannot be read or is not what it should be.
+    /// A [`CliError`] when a file cannot be read or has the wrong contents.
     pub fn costs(&mut self) -> Result<Costs, CliError> {
         self.profile_as_machine();
         let (settings, _) = self.settings()?;
@@ -217,11 +217,10 @@ impl Session {
         Ok(Costs { notes: mixed(&tuning), tuning, origin, topology, machine: None })
     }
 
-    /// The CPUs that ranks are placed on when nothing is chosen by costs: `--topology`, else those of `--machine`, else
-    /// this machine's.
+    /// Returns the CPUs that ranks are placed on if costs do not matter: `--topology`, else those of `--machine`, else this machine's.
     ///
     /// # Errors
-    /// [`CliError::Topology`], or why the machine's description cannot be read.
+    /// [`CliError::Topology`], or the reason why the machine's description cannot be read.
     pub fn topology(&mut self) -> Result<Topology, CliError> {
         let (settings, _) = self.settings()?;
         if settings.topology == Source::Machine {
@@ -233,10 +232,10 @@ impl Session {
         Ok(NodeInfo::gather(&settings, &[])?.placement())
     }
 
-    /// This machine's fingerprint, and the file where its profile is kept.
+    /// Returns this machine's fingerprint, and the file in which its profile is kept.
     ///
     /// # Errors
-    /// [`CliError::Topology`] when the machine cannot be read, [`CliError::NoCache`] without a place.
+    /// [`CliError::Topology`] when the machine cannot be read, [`CliError::NoCache`] without a directory.
     pub fn cached_profile(&mut self) -> Result<(Fingerprint, PathBuf), CliError> {
         let settings = Settings::default();
         let node = NodeInfo::gather(&settings, &[])?;
@@ -244,7 +243,7 @@ impl Session {
         Ok((node.fingerprint, directory.join(tuning::PROFILE_FILE)))
     }
 
-    /// Ends the run: says which options had no effect, and hands on the rest of the output.
+    /// Ends the run: warns about options that had no effect, and flushes the output.
     ///
     /// # Errors
     /// [`CliError::Output`].
@@ -260,13 +259,13 @@ impl Session {
     }
 }
 
-/// Choices by a described machine alone.
+/// Returns a tuning that chooses by a described machine only.
 pub fn tuning_of(machine: &Machine) -> Tuning {
     let origin = Origin::Machine { name: machine.name.clone(), why: "--machine".to_owned() };
     Tuning::of_model(Model::from_machine(machine), origin)
 }
 
-/// Costs that `lineweave profile adopt` wrote; nothing if the file is a profile.
+/// Loads the costs that `lineweave profile adopt` wrote, or returns `None` if the file is a profile.
 ///
 /// # Errors
 /// [`CliError`] with line and reason.
@@ -275,7 +274,7 @@ pub fn load_adopted(file: &Path) -> Result<Option<Model>, CliError> {
     Ok(tuning::parse_costs(file, &text)?)
 }
 
-/// A profile and its model.
+/// Loads a profile and fits its model.
 ///
 /// # Errors
 /// [`CliError`] with line and reason.
@@ -286,7 +285,7 @@ pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
     Ok((profile, model))
 }
 
-/// Returns the choices beside a profile, where they are of the same machine: programs that use the profile use them.
+/// Returns the choices beside a profile, if they are of the same machine: programs that use the profile use them.
 ///
 /// # Errors
 /// [`CliError`] with line and reason.
@@ -301,7 +300,7 @@ pub fn choices_beside(profile: &Path, machine: &Fingerprint) -> Result<Option<Ch
     Ok(Some(choices).filter(|c| c.machine == machine.id()))
 }
 
-/// What of a profile could be measured only while the machine was another one than for the rest.
+/// Returns the parameters that could be measured only while the machine was in another state than for the others.
 pub fn mixed(tuning: &Tuning) -> Vec<String> {
     let told = tuning.model.unidentified.iter().filter(|u| of_another_state(u));
     told.map(|u| format!("{}: {}", u.what, u.because)).collect()

@@ -1,11 +1,11 @@
-//! Sizes on the command line, written as everywhere ([`Bytes`]): `64KiB`, `1.5 MiB`, `100`.
+//! Sizes on the command line, in the format of [`Bytes`]: `64KiB`, `1.5 MiB`, `100`.
 
 use lineweave_core::units::Bytes;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The largest size taken: 1 TiB, as in plans.
+/// Largest size that is accepted: 1 TiB, as in plans.
 const MOST: u64 = 1 << 40;
 
 /// A number of bytes given on the command line.

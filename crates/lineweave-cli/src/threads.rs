@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 
-/// What comes of two pieces of work that are done at the same time.
+/// Runs two functions at the same time, and returns both results.
 pub fn both<A: Send, B>(one: impl FnOnce() -> A + Send, two: impl FnOnce() -> B) -> (A, B) {
     std::thread::scope(|scope| {
         let one = scope.spawn(one);
@@ -12,10 +12,10 @@ pub fn both<A: Send, B>(one: impl FnOnce() -> A + Send, two: impl FnOnce() -> B)
     })
 }
 
-/// What comes of each item, in order.
+/// Calls a function for each item on all CPUs, and returns the results in order.
 pub fn on_all_cpus<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
-    // The last take longest, so they are begun first, and whoever is free takes the next.
+    // The last items take longest, so they are begun first, and each free thread takes the next.
     let left = Mutex::new((0..items.len()).rev());
     let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let mut made: Vec<(usize, R)> = std::thread::scope(|scope| {
@@ -29,12 +29,12 @@ pub fn on_all_cpus<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -
     made.into_iter().map(|(_, result)| result).collect()
 }
 
-/// A thread's panic goes on here.
+/// Returns a thread's result; a panic in the thread continues here.
 fn ended<R>(thread: ScopedJoinHandle<'_, R>) -> R {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Held by tests that keep all CPUs busy, so that those whose ranks outnumber CPUs and spin get theirs.
+/// Returns a lock for tests that keep all CPUs busy, so that tests with more ranks than CPUs, which spin, get theirs.
 #[cfg(test)]
 pub fn all_cpus() -> std::sync::MutexGuard<'static, ()> {
     static CPUS: Mutex<()> = Mutex::new(());

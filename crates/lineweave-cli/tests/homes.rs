@@ -1,4 +1,4 @@
-//! What homes are worth on the dual EPYCs whose owners measured them: the table of docs/explanation/homes.md.
+//! Gain by the homes of flags on the dual EPYCs whose owners measured them: the table of docs/explanation/homes.md.
 //!
 //! ```sh
 //! cargo test --locked -p lineweave-cli --test homes -- --nocapture
@@ -18,20 +18,20 @@ use lineweave_lab::simulate::Options;
 
 /// The machines with two packages of EPYCs whose matrices show that homes matter.
 const MATTERS: [&str; 7] = ["7302", "7601", "7702", "7742", "7r13", "9454", "9754"];
-/// Those whose matrices do not.
+/// Such machines whose matrices do not show that.
 const EQUAL: [&str; 2] = ["7763", "9654"];
 
-/// A plan with lines where it wants them, against lines where one process touched them first.
+/// Times of a plan with each line at its preferred home, compared with lines at the node of the process that touched them first.
 struct Row {
-    /// Predicted: the choice, as a call of many.
+    /// Predicted time of the choice, as one call of many.
     ns: f64,
-    /// As many times longer the same plan takes.
+    /// Factor by which the same plan takes longer.
     same: f64,
-    /// As many times longer the best of all plans takes.
+    /// Factor by which the best of all plans takes longer.
     best: f64,
-    /// As many times longer the same plan takes when it is simulated with each pair's own latency.
+    /// Factor by which the same plan takes longer when it is simulated with each pair's own latency.
     simulated: Option<f64>,
-    /// The same of the best of all plans.
+    /// Factor by which the best of all plans takes longer when it is simulated so.
     best_simulated: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ fn row(machine: &Machine, collective: Collective, shape: &Shape) -> Row {
         simulate(machine, shape, &plan, &options).unwrap().each.nanos()
     };
     let elsewhere = choice.params.clone().with("home", "node0");
-    // In one package there is no rank elsewhere.
+    // Within one package, no rank is far from a line.
     let several = shape.groups(Level::Package).len() > 1;
     let best = there(&choice.considered);
     let [own, moved, best_moved] = [
@@ -71,7 +71,7 @@ fn row(machine: &Machine, collective: Collective, shape: &Shape) -> Row {
     }
 }
 
-/// A rank a core of both packages, and of one.
+/// Returns the rows for a rank on each core of both packages, and of one.
 fn rows(name: &str) -> Vec<(&'static str, Collective, Row)> {
     let machine = machines::load(&format!("dual-epyc-{name}")).unwrap();
     let cores = machine.topology().unwrap().cpus.iter().map(|cpu| cpu.core).max().unwrap() + 1;
@@ -93,15 +93,15 @@ fn rows(name: &str) -> Vec<(&'static str, Collective, Row)> {
     rows
 }
 
-/// One call alone along the best tree generated for all cores, in ns.
+/// Times of a single call along the best tree that is generated for all cores, in ns.
 struct Trees {
-    /// With lines where it wants them.
+    /// Time with each line at its preferred home.
     own: f64,
-    /// Below which no tree is, wherever lines lie.
+    /// Lower bound for all trees, wherever lines lie.
     bound: f64,
-    /// The same tree with all lines where the owner had one, on one node.
+    /// Time of the same tree with all lines on one node, as the owner had them.
     same: f64,
-    /// The best tree generated for that.
+    /// Time of the best tree that is generated for such lines.
     best: f64,
 }
 
@@ -120,8 +120,8 @@ fn trees(machine: &Machine, collective: Collective) -> Trees {
     }
 }
 
-/// A tree across both packages can do without transfers within the second one: a message across takes as long as one within that has its
-/// lines in the first. So homes are worth little to the best tree, and no tree makes them worth more.
+/// Checks that homes gain little with the best tree across both packages, and that no other tree gains more by them. That tree can avoid
+/// transfers within the second package: a message across takes as long as one within it whose lines are in the first.
 #[test]
 fn the_best_tree_across_packages_needs_no_homes() {
     for name in MATTERS.iter().chain(&EQUAL) {
@@ -145,7 +145,8 @@ fn the_best_tree_across_packages_needs_no_homes() {
 fn homes_are_worth_their_factor() {
     for name in MATTERS {
         for (place, collective, row) in rows(name) {
-            // Where every transfer is at home or away; and where the way across takes its part, but no broadcast that goes across once.
+            // The factor is large where every transfer is at home or away; it is smaller where crossing takes a part of the time, and
+            // absent in a broadcast that crosses once.
             let at_least = match (place, collective) {
                 ("one package", _) => 1.3,
                 (_, Collective::Barrier) => 1.1,
@@ -156,7 +157,7 @@ fn homes_are_worth_their_factor() {
                 "{name} {collective}, {place}: {}",
                 row.best
             );
-            // With each pair's own latency a barrier's factor is larger than the model's medians say.
+            // With each pair's own latency, the factor of a barrier is larger than the model's medians say.
             let counts = (place, collective) == ("both packages", Collective::Barrier);
             assert!(!counts || row.best_simulated.is_some_and(|times| times >= 1.3), "{name}: {collective}");
         }

@@ -1,16 +1,17 @@
-//! A rehearsal: what would be chosen on machines of 128 to 512 CPUs runs here, among as many ranks as those have CPUs.
+//! A rehearsal: plans that would be chosen on machines of 128 to 512 CPUs run here, with a rank for each CPU of such a machine.
 //!
-//! The machines are ones that their owners measured. This machine is told that it is one of them, as a user would: by `LINEWEAVE_TOPOLOGY`, and by
-//! `LINEWEAVE_PROFILE` with what `lineweave profile adopt` wrote. Results, memory, descriptors and the naming of a killed rank are those of such a team; times
-//! are of this machine, where ranks wait for a CPU. One machine of 128 CPUs unless all are asked for:
+//! The machines were measured by their owners. The test makes the library take this machine for one of them, as a user could: by
+//! `LINEWEAVE_TOPOLOGY`, and by `LINEWEAVE_PROFILE` with the output of `lineweave profile adopt`. Results, memory, descriptors and the naming of a
+//! killed rank are those of such a team; times are of this machine, where ranks wait for a CPU. Only one machine of 128 CPUs is rehearsed unless all
+//! are asked for:
 //!
 //! ```sh
 //! LINEWEAVE_TEST_REHEARSAL=1 cargo test --release --locked -p lineweave-cli --test rehearsal -- --nocapture
 //! ```
 //!
-//! `LINEWEAVE_TEST_REHEARSAL=dual-epyc-9754` takes that machine alone.
+//! `LINEWEAVE_TEST_REHEARSAL=dual-epyc-9754` rehearses that machine only.
 //!
-//! Ranks are processes that the test starts, so it has no harness but prints what one would.
+//! Ranks are processes that the test starts, so it has no harness but prints what a harness would.
 
 #[allow(dead_code)]
 #[path = "../../lineweave/tests/common/mod.rs"]
@@ -29,16 +30,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Machines with a rank for each CPU, the smallest first.
 const MACHINES: [&str; 3] = ["epyc-9754", "dual-epyc-9654", "dual-epyc-9754"];
-/// In a rank: when the first process of the team was started.
+/// The variable that tells a rank when the first process of the team was started.
 const STARTED: &str = "REHEARSAL_TEST_STARTED";
-/// What a rank may take of memory, its share of what all share and its own, in the median: as is asked for, and twice that to notice what grows with
-/// the team where only 128 ranks run, on a machine with another allocator.
+/// Target for the memory of a rank in the median: its share of the shared memory, and its own. Teams of up to [`FEW`] ranks fail beyond twice that,
+/// which shows memory that grows with the team where only 128 ranks run, on a machine with another allocator.
 const MEMORY: usize = 4 << 20;
-/// Seconds within which all name a killed rank, as is asked for.
+/// Seconds within which all ranks must name a killed rank.
 const NAMED: f64 = 1.0;
-/// Up to how many ranks memory and naming are held to bounds in every run.
+/// Most ranks for which memory and naming are checked against bounds in every run.
 const FEW: usize = 256;
-/// Cases of each rank.
+/// Number of cases of each rank.
 const CASES: usize = 29;
 
 fn main() {
@@ -70,10 +71,10 @@ fn main() {
     println!("test result: ok. {} passed; 0 failed", 2 * machines.len());
 }
 
-/// What a machine is told that it is another one.
+/// The settings that make the library take this machine for another one.
 struct Told {
     topology: String,
-    /// In a folder of its own, with the trees of that machine beside it.
+    /// The file of costs in a folder of its own, with the trees of that machine beside it.
     costs: PathBuf,
 }
 
@@ -92,7 +93,7 @@ impl Told {
         Told { topology: machine.topology.value.expect("its topology"), costs }
     }
 
-    /// A rank for each CPU.
+    /// Returns the configuration with a rank for each CPU.
     fn config(&self) -> TeamConfig {
         let settings = Settings {
             topology: Source::parse(&self.topology),
@@ -108,7 +109,7 @@ impl Told {
         config
     }
 
-    /// What a command says of this machine, and of the team that runs.
+    /// Returns the output of a command about this machine, and about the running team.
     fn said(&self, command: &str) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_lineweave"))
             .arg(command)
@@ -126,7 +127,7 @@ impl Drop for Told {
     }
 }
 
-/// Every collective, each in several ways, in the plans that are chosen for so many; how many cases.
+/// Calls every collective, each in several ways, in the plans that are chosen for so many ranks; returns the number of cases.
 fn calls(comm: &mut Communicator) -> common::Outcome {
     let (rank, ranks) = (comm.rank(), comm.ranks());
     let mut cases = 0;
@@ -165,21 +166,21 @@ fn threads(config: &TeamConfig) {
     assert_eq!(cases, CASES * ranks);
 }
 
-/// What a rank says once its calls were right.
+/// The report of a rank after its calls were right.
 #[derive(Debug, Serialize, Deserialize)]
 struct Said {
     joined: f64,
     met: f64,
     called: f64,
     cases: usize,
-    /// Its own memory, its share of the team's, how much of that it has mapped, and its descriptors.
+    /// Bytes of its own memory, its share of the team's, the part of that which it has mapped, and its descriptors.
     own_bytes: usize,
     shared_bytes: usize,
     mapped_bytes: usize,
     descriptors: usize,
 }
 
-/// What it says when another was killed.
+/// The report of a rank after another was killed.
 #[derive(Debug, Serialize, Deserialize)]
 struct Named {
     rank: usize,
@@ -193,11 +194,11 @@ fn now() -> Duration {
 fn say(what: &impl Serialize) {
     let mut out = std::io::stdout().lock();
     let text = serde_json::to_string(what).expect("numbers");
-    // A test that failed no longer reads.
+    // A test that failed no longer reads the pipe.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Bytes in memory that this process alone has (`RssAnon:`), or of what it shares (`RssShmem:`), without its programs and files.
+/// Returns the resident bytes of this process alone (`RssAnon:`), or those that it shares (`RssShmem:`), without programs and files.
 fn resident_bytes(of: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status.lines().find(|line| line.starts_with(of)).expect("such a line");
@@ -232,27 +233,27 @@ fn rank(started: Duration) {
     }
 }
 
-/// One line of a rank's.
+/// Returns one line that a rank has written.
 fn heard<T: for<'a> Deserialize<'a>>(rank: usize, from: &mut impl BufRead) -> T {
     let mut line = String::new();
     from.read_line(&mut line).expect("a pipe");
     serde_json::from_str(&line).unwrap_or_else(|e| panic!("rank {rank} said `{line}`: {e}"))
 }
 
-/// Ranks that are killed where the test fails.
+/// The ranks, which are killed if the test fails.
 struct Ranks(Vec<Child>);
 
 impl Drop for Ranks {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // It may have ended.
+            // The process may have ended.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// Returns what is asked for and was missed.
+/// Runs the ranks as processes, and returns the requirements that were missed.
 fn processes(config: &TeamConfig, told: &Told) -> Vec<String> {
     let ranks = config.ranks();
     let team = Team::with(config.clone()).expect("memory");
@@ -304,7 +305,7 @@ fn processes(config: &TeamConfig, told: &Told) -> Vec<String> {
     );
     let found = told.said("doctor");
     let name = &config.tuning.model.machine.cpu;
-    // Other runs on this machine may lose ranks of theirs, which comes first.
+    // Other runs on this machine may lose ranks of their own, which is reported first.
     let teams = ["running, and memory ends with the last process", "PROBLEM  teams left behind"];
     assert!(teams.iter().any(|part| found.contains(part)), "doctor says nothing of teams: {found}");
     let part = format!("profile: costs of {name}");

@@ -1,4 +1,4 @@
-//! Arrays as Python gives them: where their data is, for as long as a call lasts.
+//! Arrays that Python passes, and the place of their data for the length of a call.
 
 use crate::layout::{self, Layout};
 use crate::{dlpack, numpy, raise};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::marker::PhantomData;
 
-/// `Py_buffer`. Part of the stable ABI since Python 3.11, and the same in 3.10.
+/// The C struct `Py_buffer`, which is part of the stable ABI since Python 3.11, and the same in 3.10.
 #[repr(C)]
 struct RawBuffer {
     buf: *mut c_void,
@@ -32,15 +32,15 @@ extern "C" {
 /// `PyBUF_STRIDES | PyBUF_FORMAT`.
 const STRIDES_AND_FORMAT: c_int = 0x18 | 0x4;
 
-/// What keeps the data where it is.
+/// The owner that keeps the data in its place.
 enum Keeper<'py> {
-    /// The caller, who has the array.
+    /// The caller, who holds the array.
     Caller,
     Buffer(Box<RawBuffer>),
     Capsule(Bound<'py, PyAny>),
 }
 
-/// An array that a call may use until this is dropped.
+/// An array that a call may use until this value is dropped.
 pub(crate) struct Array<'py> {
     pub layout: Layout,
     keeper: Keeper<'py>,
@@ -58,7 +58,7 @@ impl Drop for Array<'_> {
 }
 
 impl<'py> Array<'py> {
-    /// The data of `object`, which errors call `whose`.
+    /// Returns the data of `object`, to which errors refer by `whose`.
     #[inline(always)]
     pub(crate) fn of(object: &Bound<'py, PyAny>, whose: &'static str) -> PyResult<Array<'py>> {
         if numpy::is_array(object) {
@@ -94,7 +94,7 @@ impl<'py> Array<'py> {
         if unsafe { PyObject_GetBuffer(object.as_ptr(), &mut *view, STRIDES_AND_FORMAT) } != 0 {
             let error = PyErr::fetch(py);
             let name = object.getattr("dtype").and_then(|d| d.getattr("name")).map(|n| n.to_string());
-            // numpy has no format for such types.
+            // numpy has no buffer format for such types.
             return Err(name.map_or(error, |name| layout::unknown(py, whose, &format!("of dtype {name}"))));
         }
         let data = view.buf.cast::<u8>();
@@ -126,7 +126,7 @@ impl<'py> Array<'py> {
         Ok(Array { layout, keeper, attached: PhantomData })
     }
 
-    /// The same array for longer than a call: `object` must be kept as long.
+    /// Keeps the array for longer than a call; `object` must be kept as long.
     pub(crate) fn keep(mut self) -> Kept {
         let keeper = std::mem::replace(&mut self.keeper, Keeper::Caller);
         Kept(match keeper {
@@ -137,11 +137,11 @@ impl<'py> Array<'py> {
     }
 }
 
-/// What keeps data where it is beyond a call.
+/// The owner that keeps data in its place beyond a call.
 pub(crate) struct Kept(KeptBy);
 
 impl Kept {
-    /// Of a call that has no such array.
+    /// Returns the keeper for a call that has no such array.
     pub(crate) fn nothing() -> Kept {
         Kept(KeptBy::Object)
     }
@@ -167,7 +167,8 @@ impl Drop for Kept {
     }
 }
 
-/// What an object looks like as an array: element type, elements, whether it may be written, whether it is dense.
+/// Returns an object's description as an array: element type, number of elements, whether it may be written, whether it
+/// is dense.
 #[pyfunction]
 pub(crate) fn describe(object: &Bound<'_, PyAny>) -> PyResult<(&'static str, usize, bool, bool)> {
     let Layout { element, count, writable, dense, .. } = Array::of(object, "the array")?.layout;

@@ -1,10 +1,12 @@
-//! Waiting within an interpreter.
+//! Waiting within an interpreter that has a lock and signal handlers.
 //!
-//! 1. A short call is made with the interpreter's lock held: letting go of it and taking it again costs as much as the
-//!    call. Calls in which ranks wait for threads of the same interpreter, or that move many bytes, let go first.
-//! 2. A wait that is not over after about a thousand polls lets go of the lock, so that other threads can go on.
-//! 3. While it lasts, signal handlers are run every now and then. What they raise (`KeyboardInterrupt`) ends the wait.
-//! 4. When the interpreter shuts down, waits end, so that none takes the lock of an interpreter that is gone.
+//! 1. A short call is made with the interpreter's lock held: releasing the lock and taking it again costs as much as
+//!    the call. A call in which ranks wait for threads of the same interpreter, or that moves many bytes, releases it
+//!    first.
+//! 2. A wait that is not over after about a thousand polls releases the lock, so that other threads can go on.
+//! 3. During the wait, signal handlers are run from time to time. An exception that they raise (`KeyboardInterrupt`)
+//!    ends the wait.
+//! 4. When the interpreter shuts down, waits end, so that none takes the lock of an interpreter that no longer exists.
 
 use lineweave::sync::{AtomicBool, AtomicU64, Ordering};
 use lineweave::WaitCallback;
@@ -14,27 +16,27 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a wait goes on between two looks at signals; a look takes the lock.
+/// Interval between two checks for signals during a wait; a check takes the lock.
 const SIGNALS: Duration = Duration::from_millis(50);
 
 static CLOSING: AtomicBool = AtomicBool::new(false);
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
-/// From now on waits end with an error: the interpreter is about to shut down.
+/// Makes waits end with an error from now on: the interpreter is about to shut down.
 #[pyfunction]
 pub(crate) fn closing() {
     // Relaxed: seen at some look.
     CLOSING.store(true, Ordering::Relaxed);
 }
 
-/// How many threads are in a wait without the interpreter's lock.
+/// Returns the number of threads that wait without the interpreter's lock.
 #[pyfunction]
 pub(crate) fn waiting() -> u64 {
     // Relaxed: polled.
     WAITING.load(Ordering::Relaxed)
 }
 
-/// The lock that a rank's thread has let go of, while it has.
+/// The interpreter's lock, while a rank's thread has released it.
 #[derive(Default)]
 pub(crate) struct Lock {
     saved: UnsafeCell<Option<*mut ffi::PyThreadState>>,
@@ -46,7 +48,7 @@ unsafe impl Sync for Lock {}
 unsafe impl Send for Lock {}
 
 impl Lock {
-    /// Lets go. Whether this thread had it.
+    /// Releases the lock; returns whether this thread held it.
     pub(crate) fn release(&self) -> bool {
         // SAFETY: the calling thread is in a call, see above.
         let saved = unsafe { &mut *self.saved.get() };
@@ -60,7 +62,7 @@ impl Lock {
         true
     }
 
-    /// Takes it again, if it was let go of. Whether it was.
+    /// Takes the lock again, if it was released; returns whether it was.
     pub(crate) fn acquire(&self) -> bool {
         // SAFETY: as above.
         let saved = unsafe { &mut *self.saved.get() }.take();
@@ -74,7 +76,7 @@ impl Lock {
     }
 }
 
-/// What attends the waits of one communicator.
+/// The attendance of the waits on one communicator: it releases the lock and checks for signals.
 pub(crate) struct Attendance {
     lock: Arc<Lock>,
     mine: bool,
@@ -103,7 +105,7 @@ impl WaitCallback for Attendance {
             return Ok(());
         }
         self.looked = Some(now);
-        // A call that is only polled is looked after with the lock held.
+        // A call that is only polled is attended with the lock held.
         let taken = self.lock.acquire();
         // SAFETY: the lock was just taken, or never let go of.
         let raised = unsafe { ffi::PyErr_CheckSignals() } != 0;

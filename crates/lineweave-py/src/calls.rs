@@ -1,4 +1,4 @@
-//! The collectives on arrays, blocking.
+//! The blocking collectives on arrays.
 
 use crate::numpy;
 use crate::prepare::{Call, Given, Made};
@@ -10,7 +10,7 @@ use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 
 impl<'py> Call<'_, 'py> {
-    /// Makes the call; returns the array with the result, where there is one.
+    /// Makes the call, and returns the array with the result, if there is one.
     pub(crate) fn run(self, comm: &Communicator, py: Python<'py>) -> Made<'py> {
         let mut entered = comm.enter(py)?;
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
@@ -24,7 +24,7 @@ impl<'py> Call<'_, 'py> {
     }
 }
 
-/// The allreduce of two arrays that need nothing made, packed, unpacked or explained, if it is one.
+/// Makes the allreduce of two arrays if nothing has to be made, packed, unpacked or explained; otherwise returns `None`.
 #[inline(always)]
 fn direct<'py>(
     comm: &Communicator,
@@ -50,7 +50,7 @@ fn direct<'py>(
 }
 
 impl Communicator {
-    /// A call that moves blocks and does not fold.
+    /// Makes a call that moves blocks and does not fold.
     pub(crate) fn plain<'py>(
         &self,
         py: Python<'py>,
@@ -62,7 +62,7 @@ impl Communicator {
     }
 }
 
-/// A call that folds. Where the operator is a function, the package calls it (`lineweave._functions`).
+/// Makes a call that folds. Where the operator is a function, the package calls it (`lineweave._functions`).
 pub(crate) fn folding<'py>(
     slf: &Bound<'py, Communicator>,
     collective: Collective,
@@ -190,9 +190,9 @@ impl Communicator {
         folding(slf, Collective::Exscan, [Some(x), out, op], 0)
     }
 
-    /// A call by addresses, for who has looked everything up: the number of the collective, element type and operator (-1 for
-    /// none) in the order of the runtime's lists, the root, elements of the message or of one block, and where input and output
-    /// are. The caller vouches for all of them.
+    /// Makes a call by addresses, for callers that have already resolved everything: the number of the collective, element type and operator
+    /// (-1 for none) in the order of the runtime's lists, the root, the elements of the message or of one block, and the addresses of input
+    /// and output. The caller is responsible for all of them.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "one number each")]
     fn _raw(

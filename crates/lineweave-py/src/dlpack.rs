@@ -1,4 +1,4 @@
-//! Tensors of other libraries, by DLPack.
+//! Tensors of other libraries, read by DLPack.
 
 use crate::layout::{self, Layout};
 use crate::raise;
@@ -25,11 +25,11 @@ pub(crate) struct Tensor {
 /// `kDLCPU`.
 pub(crate) const CPU: c_int = 1;
 
-/// Extents are read as such.
+/// Extents are read as `isize`.
 const _: () = assert!(size_of::<isize>() == size_of::<i64>());
 
 impl Tensor {
-    /// To be filled.
+    /// A tensor with empty fields, to be filled.
     pub(crate) const EMPTY: Tensor = Tensor {
         data: std::ptr::null_mut(),
         device: 0,
@@ -43,10 +43,10 @@ impl Tensor {
         byte_offset: 0,
     };
 
-    /// Extents and, unless elements lie one after the other, strides, in elements.
+    /// Returns the extents and, unless elements lie one after the other, the strides, in elements.
     ///
     /// # Safety
-    /// Filled by who has the tensor, which must live.
+    /// The owner of the tensor has filled it, and the tensor must live.
     pub(crate) unsafe fn extents(&self) -> (&[isize], Option<&[isize]>) {
         let words = |at: *const i64| match self.ndim {
             0 => &[][..],
@@ -57,7 +57,7 @@ impl Tensor {
     }
 }
 
-/// The elements, and whether they are truth values.
+/// Returns the element type, and whether the elements are truth values.
 pub(crate) fn element_of(tensor: &Tensor) -> Option<(ElementType, bool)> {
     let element = match (tensor.code, tensor.bits, tensor.lanes) {
         (0, 8, 1) => ElementType::I8,
@@ -79,7 +79,7 @@ pub(crate) fn element_of(tensor: &Tensor) -> Option<(ElementType, bool)> {
     Some((element, tensor.code == 6))
 }
 
-/// What a tensor is, and the capsule that keeps it.
+/// Returns the layout of a tensor, and the capsule that keeps it.
 pub(crate) fn read<'py>(
     object: &Bound<'py, PyAny>,
     whose: &'static str,
@@ -116,7 +116,7 @@ pub(crate) fn read<'py>(
         count: shape.iter().product::<isize>() as usize,
         element,
         truth,
-        // The unversioned exchange is only offered by who allows writing.
+        // The unversioned exchange is offered only by libraries that allow writing.
         writable: true,
         dense,
     };

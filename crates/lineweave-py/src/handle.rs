@@ -1,4 +1,4 @@
-//! A call that is made many times on the same arrays: everything about it is looked up once.
+//! A call that is made many times on the same arrays: its arguments are resolved once.
 
 use crate::array::{Array, Kept};
 use crate::prepare::{Given, Ready};
@@ -61,8 +61,8 @@ impl Persistent {
 
 #[pymethods]
 impl Communicator {
-    /// Any collective by name, to be made by calling what is returned or started by its `start`. The arrays must not be
-    /// resized.
+    /// Prepares any collective by its name. The returned object makes the call when it is called, or starts it by its
+    /// `start`. The arrays must not be resized.
     #[pyo3(signature = (name, x=None, out=None, op=None, root=0))]
     fn _init<'py>(
         slf: &Bound<'py, Communicator>,

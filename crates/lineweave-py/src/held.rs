@@ -1,4 +1,4 @@
-//! What started calls and messages use, kept for as long as they do.
+//! Arrays and objects that started calls and messages use, kept for as long as they are used.
 
 use crate::array::Kept;
 use lineweave::sync::{AtomicBool, Ordering};
@@ -7,16 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 type Ended = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What one call keeps.
+/// The arrays and objects that one call keeps.
 pub(crate) struct Holding {
     over: AtomicBool,
-    /// Of a message, which calls that block do not complete: whether it is over.
+    /// A function that returns whether a message is over, since blocking calls do not complete messages; `None` for a
+    /// call.
     ended: Option<Ended>,
     _arrays: Vec<Kept>,
     _objects: Vec<Py<PyAny>>,
 }
 
-/// What all started calls of a communicator keep.
+/// The holdings of all started calls of a communicator.
 #[derive(Default)]
 pub(crate) struct Held(Mutex<Vec<Arc<Holding>>>);
 
@@ -25,13 +26,13 @@ impl Holding {
         Arc::new(Holding { over: AtomicBool::new(false), ended: None, _arrays: arrays, _objects: objects })
     }
 
-    /// Of a message.
+    /// Returns the holding of a message.
     pub(crate) fn of_message(array: Kept, objects: Vec<Py<PyAny>>, ended: Ended) -> Arc<Holding> {
         let over = AtomicBool::new(false);
         Arc::new(Holding { over, ended: Some(ended), _arrays: vec![array], _objects: objects })
     }
 
-    /// The call is over.
+    /// Marks the call as over.
     pub(crate) fn over(&self) {
         // Relaxed: read by the thread whose team it is.
         self.over.store(true, Ordering::Relaxed);
@@ -44,17 +45,18 @@ impl Holding {
 }
 
 impl Held {
-    /// A call more; those that are over are let go of, which all calls are if `idle` says so.
+    /// Adds the holding of a call, and drops the holdings of calls that are over; `idle` says that all earlier ones
+    /// are.
     pub(crate) fn add(&self, holding: &Arc<Holding>, idle: bool) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let over: Vec<_> = list.extract_if(.., |h| h.is_over(idle)).collect();
         list.push(Arc::clone(holding));
         drop(list);
-        // Not under the lock: objects may run code when they go.
+        // The drop happens outside the lock: objects may run code when they are dropped.
         drop(over);
     }
 
-    /// Everything, when no call can be under way any more.
+    /// Drops all holdings, when no call can be under way any more.
     pub(crate) fn clear(&self) {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         drop(all);

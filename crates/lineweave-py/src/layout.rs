@@ -1,17 +1,17 @@
-//! What an array's data looks like, from whatever source.
+//! The layout of an array's data, whatever its source.
 
 use crate::raise;
 use lineweave::ElementType;
 use pyo3::prelude::*;
 
-/// Elements in memory, one after the other.
+/// A range of elements in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub data: *mut u8,
-    /// Elements.
+    /// Number of elements.
     pub count: usize,
     pub element: ElementType,
-    /// Truth values: they travel as bytes and are combined by logical operators only.
+    /// True for truth values: they travel as bytes and are combined by logical operators only.
     pub truth: bool,
     pub writable: bool,
     /// True if elements lie one after the other in the order of their indices.
@@ -24,7 +24,7 @@ impl Layout {
     }
 }
 
-/// The element type of a format of the buffer protocol (PEP 3118, `struct`), and whether it is a truth value.
+/// Returns the element type of a format of the buffer protocol (PEP 3118, `struct`), and whether it is a truth value.
 pub(crate) fn of_format(
     py: Python<'_>,
     format: &[u8],

@@ -1,7 +1,8 @@
 //! lineweave's collectives for Python: the extension module `lineweave._lineweave`, below the package in `python/`.
 //!
-//! What has to be quick is here: finding out where an array's data is, and the calls. What makes teams and arrays
-//! comfortable is Python and calls this. Modules are declared in the order in which they may use each other.
+//! Code that has to be fast is here: finding the place of an array's data, and the calls. Code for convenience, which
+//! makes teams and arrays, is in Python and calls this. Modules are declared in the order in which they may use each
+//! other.
 
 mod raise;
 mod attend;
@@ -27,7 +28,7 @@ mod start;
 
 use pyo3::prelude::*;
 
-/// Wrapped by the package `lineweave`; import that.
+/// The extension module, which the package `lineweave` wraps; import that.
 #[pymodule(name = "_lineweave", gil_used = false)]
 fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

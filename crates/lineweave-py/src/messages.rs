@@ -1,4 +1,4 @@
-//! Messages between two ranks, and teams made of a team's ranks.
+//! Messages between two ranks, and teams of some of a team's ranks.
 
 use crate::array::Array;
 use crate::prepare::helper;
@@ -7,7 +7,7 @@ use crate::rank::{Communicator, Seat};
 use lineweave::ElementType;
 use pyo3::prelude::*;
 
-/// What is sent, packed if it has to be.
+/// Returns the array to send, packed if it has to be.
 pub(crate) fn outgoing<'py>(
     x: &Bound<'py, PyAny>,
     packed: &mut Option<Bound<'py, PyAny>>,
@@ -19,7 +19,7 @@ pub(crate) fn outgoing<'py>(
     }
 }
 
-/// Where something arrives.
+/// Returns the array to receive into.
 pub(crate) fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let array = Array::of(out, "out")?;
     match (array.layout.dense, array.layout.writable) {
@@ -34,7 +34,7 @@ pub(crate) fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     }
 }
 
-/// Elements in so many bytes.
+/// Returns the number of elements in so many bytes.
 pub(crate) fn elements(py: Python<'_>, bytes: usize, element: ElementType) -> PyResult<usize> {
     let size = element.size();
     if bytes % size != 0 {
@@ -127,10 +127,10 @@ impl Communicator {
         elements(py, came, taken.layout.element)
     }
 
-    /// The place in the team of the ranks that give the same colour, in the order of key and rank; nothing for none.
+    /// Returns the seat in the team of the ranks with the same colour, in the order of key and rank; `None` without a colour.
     fn _split(&self, py: Python<'_>, colour: Option<i64>, key: i64) -> PyResult<Option<Seat>> {
         let threads = self.has_threads();
-        // Ranks that are threads need the interpreter to come at all, and others may take their time.
+        // Ranks that are threads need the interpreter to make the call at all, and other ranks may come late.
         let made = self.enter(py)?.run(py, usize::MAX, |comm| comm.split(colour.map(|c| c as u64), key))?;
         Ok(made.map(|comm| Seat::new(comm, threads)))
     }

@@ -1,9 +1,9 @@
-//! numpy's arrays, read where they lie.
+//! Direct access to the fields of numpy's arrays.
 //!
-//! The buffer protocol makes numpy write a format each time, which costs more than a small collective. The fields of an
-//! array object are public ABI: every extension compiled against numpy's headers reads them through macros, and
-//! numpy 2 kept those used here where numpy 1 had them. Before any is believed, they are compared with what an
-//! array says of itself; if they differ, arrays are read through the buffer protocol.
+//! With the buffer protocol, numpy writes a format string each time, which costs more than a small collective. The
+//! fields of an array object are public ABI: every extension compiled against numpy's headers reads them through
+//! macros, and numpy 2 kept the fields used here in their places. Before they are trusted, they are compared with the
+//! attributes of an array; if they differ, arrays are read through the buffer protocol.
 
 use crate::layout::{self, Layout};
 use lineweave::sync::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{c_char, c_int};
 
-/// `PyArrayObject_fields`, as far as it is read.
+/// The part of `PyArrayObject_fields` that is read.
 #[repr(C)]
 struct Array {
     head: ffi::PyObject,
@@ -25,7 +25,7 @@ struct Array {
     flags: c_int,
 }
 
-/// `PyArray_Descr`, as far as it is the same in numpy 1 and 2.
+/// The part of `PyArray_Descr` that is the same in numpy 1 and 2.
 #[repr(C)]
 struct Descr {
     head: ffi::PyObject,
@@ -43,7 +43,7 @@ const WRITEABLE: c_int = 0x400;
 /// The first number of a type that is not numpy's own.
 const USER_TYPES: c_int = 256;
 
-/// The class `numpy.ndarray`, once its fields are known to be where they are expected.
+/// The class `numpy.ndarray`, once its fields are known to be in the expected places.
 static NDARRAY: AtomicU64 = AtomicU64::new(0);
 /// The number that numpy gave to bfloat16, plus one.
 static BFLOAT16: AtomicU64 = AtomicU64::new(0);
@@ -55,7 +55,7 @@ pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
     object.get_type_ptr() as u64 == NDARRAY.load(Ordering::Relaxed)
 }
 
-/// Looks at an object that may be the first array seen. Whether arrays may be read from now on, and it is one.
+/// Examines an object that may be the first array seen; returns whether it is an array that may be read from now on.
 #[cold]
 pub(crate) fn discover(object: &Bound<'_, PyAny>) -> bool {
     let class = object.get_type();

@@ -1,4 +1,4 @@
-//! Operators as Python names them: strings, numpy's functions, the functions of `operator`, and a few of its own.
+//! Operators by the names that Python uses: strings, numpy's functions, the functions of `operator`, and a few more.
 
 use crate::raise;
 use lineweave::Operator;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::cell::UnsafeCell;
 
-/// The operator of a name.
+/// Returns the operator of a name.
 fn named(name: &str) -> Option<Operator> {
     Some(match name {
         "sum" | "add" => Operator::Sum,
@@ -24,10 +24,10 @@ fn named(name: &str) -> Option<Operator> {
     })
 }
 
-/// What is called `name`, for errors and for a person who asks.
+/// The accepted operators, in words for error messages.
 const EXPECTED: &str = "'sum', 'prod', 'min', 'max', 'avg', 'band', 'bor', 'bxor', 'land', 'lor', 'lxor', numpy's function for one of them (np.add, np.maximum, ...), or a function of two arrays";
 
-/// The operator that was given last, with the object that stood for it.
+/// The operator that was used last, with the object that Python passed for it.
 #[derive(Default)]
 pub(crate) struct Last(UnsafeCell<Option<(Py<PyAny>, Operator)>>);
 
@@ -35,10 +35,11 @@ pub(crate) struct Last(UnsafeCell<Option<(Py<PyAny>, Operator)>>);
 unsafe impl Sync for Last {}
 
 impl Last {
-    /// The operator that `given` stands for; nothing stands for a sum. `None` for a function that has to be called.
+    /// Returns the operator for the object `given`; without an object, a sum. Returns `None` for a function that has to
+    /// be called.
     ///
     /// # Safety
-    /// One thread at a time.
+    /// Only one thread may use the communicator at a time.
     #[inline(always)]
     pub(crate) unsafe fn find(&self, given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Operator>> {
         let Some(given) = given else { return Ok(Some(Operator::Sum)) };

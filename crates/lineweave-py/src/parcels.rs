@@ -1,5 +1,5 @@
-//! Messages between two ranks that are started and waited for later. Their arrays are kept as those of started calls are
-//! (`requests`), by the communicator: a message that nobody waits for goes on.
+//! Messages between two ranks that are started and waited for later. The communicator keeps their arrays as it does for
+//! started calls (`requests`): a message that nobody waits for goes on.
 
 use crate::array::Array;
 use crate::held::Holding;
@@ -11,15 +11,15 @@ use lineweave::ElementType;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A message that was started. Whoever started it waits for it, in the same thread as all calls of its team.
+/// A started message. The thread that started it waits for it: the thread of all calls of its team.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Parcel {
     comm: Py<Communicator>,
-    /// With the bytes that came.
+    /// The message, and the number of received bytes when it is over.
     pending: Pending<Message, usize>,
     holding: Arc<Holding>,
     bytes: usize,
-    /// What is received; nothing for one that is sent.
+    /// The element type of a message that is received; `None` for one that is sent.
     element: Option<ElementType>,
 }
 
@@ -43,14 +43,15 @@ impl Parcel {
         }
     }
 
-    /// Carries it on, or waits until it is over if `wait` says so: the elements that came, if it is.
+    /// Carries the message on, or waits until it is over if `wait` is true; returns the number of received elements if
+    /// it is over.
     fn go_on(&self, py: Python<'_>, wait: bool) -> PyResult<Option<usize>> {
         let bytes = if wait { self.bytes } else { 0 };
         let came = self.pending.go_on(py, self.comm.get(), bytes, |comm, mut message| match wait {
             true => comm.wait_message(&message).map(Ok),
             false => Ok(comm.test_message(&mut message)?.ok_or(message)),
         });
-        // What failed was taken back, and nobody uses its array any more.
+        // A failed message was withdrawn, and its array is no longer used.
         if self.pending.has_ended() {
             self.holding.over();
         }

@@ -1,4 +1,4 @@
-//! How far a call or a message is that was started and is waited for later.
+//! The state of a call or a message that was started and is waited for later.
 
 use crate::raise;
 use crate::rank::Communicator;
@@ -12,7 +12,7 @@ enum State<W, D> {
     Failed(String),
 }
 
-/// What was started, and then what came of it.
+/// A started operation, and later its result.
 pub(crate) struct Pending<W, D>(Mutex<State<W, D>>);
 
 impl<W, D: Copy> Pending<W, D> {
@@ -24,8 +24,8 @@ impl<W, D: Copy> Pending<W, D> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries it on by `step`, which moves about `bytes` bytes and says what came of it, or gives it back. Returns what came of it, if it
-    /// is over. One that failed stays so.
+    /// Carries the operation on by `step`, which moves about `bytes` bytes and returns the result, or the operation if it is not over.
+    /// Returns the result if it is over. A failed operation stays failed.
     pub(crate) fn go_on(
         &self,
         py: Python<'_>,
@@ -54,12 +54,12 @@ impl<W, D: Copy> Pending<W, D> {
         told
     }
 
-    /// Returns whether nothing is under way any more.
+    /// Returns whether the operation is over or has failed.
     pub(crate) fn has_ended(&self) -> bool {
         !matches!(*self.state(), State::Started(_))
     }
 
-    /// In a word.
+    /// Returns the state in one word.
     pub(crate) fn name(&self) -> &'static str {
         match *self.state() {
             State::Started(_) => "started",

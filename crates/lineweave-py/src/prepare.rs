@@ -1,8 +1,8 @@
-//! Calls as Python makes them: where their buffers are.
+//! Preparation of calls that Python makes: it finds their buffers.
 //!
-//! Every call says which buffer it reads and which it writes. `out` is the array that the result goes to: `x` itself for a
-//! call in place, another one, or nothing for a new array of the kind that `x` is. Where a rank's own block may already lie in
-//! its place, `x` is nothing.
+//! Every call defines the buffer that it reads and the one that it writes. `out` is the array for the result: `x` itself for a
+//! call in place, another array, or `None` for a new array of the kind of `x`. Where a rank's own block may already lie in its
+//! place, `x` is `None`.
 
 use crate::array::Array;
 use crate::raise;
@@ -11,10 +11,10 @@ use lineweave::{CallSpec, Operator};
 use lineweave_core::collective::{Collective, Extent};
 use pyo3::prelude::*;
 
-/// Arrays that are not dense are packed up to this many bytes, beyond which the copy should be the caller's decision.
+/// Most bytes of an array that is packed if it is not dense; beyond them, the copy should be the caller's decision.
 const PACKED: usize = 1 << 20;
 
-/// A call whose buffers are known. They stay where they are as long as this lives.
+/// A call whose buffers are known. They stay in place as long as this value lives.
 pub(crate) struct Ready<'py> {
     pub spec: CallSpec,
     pub input: *const u8,
@@ -22,16 +22,16 @@ pub(crate) struct Ready<'py> {
     /// Bytes of the longer buffer.
     pub whole: usize,
     pub kept: [Option<Array<'py>>; 2],
-    /// What the input was packed into.
+    /// The array that the input was packed into.
     pub packed_input: Option<Bound<'py, PyAny>>,
-    /// What the output arrives in, and where it is to be unpacked to.
+    /// The array that receives the output, and the array to unpack it to.
     pub unpack: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
-    /// What the call returns.
+    /// The array that the call returns.
     pub result: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Ready<'py> {
-    /// After the call.
+    /// Unpacks the output after the call, and returns the result.
     pub(crate) fn finish(self, py: Python<'py>) -> Made<'py> {
         drop(self.kept);
         if let Some((packed, target)) = self.unpack {
@@ -41,12 +41,12 @@ impl<'py> Ready<'py> {
     }
 }
 
-/// A call as Python made it.
+/// A call with the arguments that Python passed.
 pub(crate) struct Call<'a, 'py> {
     pub collective: Collective,
     pub x: Given<'a, 'py>,
     pub out: Given<'a, 'py>,
-    /// For collectives that fold: what stands for the operator.
+    /// The object that Python passed for the operator, for collectives that fold.
     pub operator: Option<Given<'a, 'py>>,
     pub root: usize,
 }
@@ -54,10 +54,10 @@ pub(crate) struct Call<'a, 'py> {
 /// An argument that may be missing.
 pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// What a call returns: the array with its result, where there is one.
+/// The result of a call: the array with the data, where there is one.
 pub(crate) type Made<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
-/// A function of `lineweave._arrays`, for what need not be quick.
+/// Returns a function of `lineweave._arrays`, for work that need not be fast.
 #[cold]
 pub(crate) fn helper<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("lineweave._arrays")?.getattr(name)
@@ -89,7 +89,7 @@ impl Call<'_, '_> {
 }
 
 impl<'py> Call<'_, 'py> {
-    /// Finds out where everything is, and makes what has to be made. `operator` is what the call's stands for.
+    /// Finds the buffers, and makes those that are missing. `operator` is the operator of the call.
     pub(crate) fn prepare(
         &self,
         comm: &Communicator,
@@ -106,7 +106,7 @@ impl<'py> Call<'_, 'py> {
         let reads = extents[0] != Extent::Nothing;
         let writes = extents[1] != Extent::Nothing;
 
-        // What is read.
+        // The input is prepared.
         let mut packed_input = None;
         let mut x = None;
         if let (true, Some(given)) = (reads, self.x) {
@@ -122,7 +122,7 @@ impl<'py> Call<'_, 'py> {
             return Err(self.missing(py, "x"));
         }
 
-        // What is written.
+        // The output is prepared.
         let made = match (writes, self.out, self.x) {
             (true, None, Some(given)) => {
                 let blocks = match extents {
@@ -164,7 +164,7 @@ impl<'py> Call<'_, 'py> {
         if let (true, Some(operator)) = (model.truth, operator) {
             of_truth(py, operator)?;
         }
-        // Elements of the message or of one block, by the buffer that tells.
+        // The number of elements of the message or of one block follows from the buffer that has them.
         let of = |extent: Extent, count: usize| match extent {
             Extent::Nothing => None,
             Extent::Message => Some(count),
@@ -189,7 +189,7 @@ impl<'py> Call<'_, 'py> {
         let output_start = output.map_or(std::ptr::null_mut(), |l| l.data);
         let input_start = match input {
             Some(layout) => layout.data,
-            // In place: where the own block lies in the output.
+            // In a call in place, the own block lies in the output.
             None => {
                 let [given, _] =
                     spec.places(None, rank, ranks).map_err(|error| raise::error(py, &error, Some(rank)))?;
@@ -247,7 +247,7 @@ fn differ(py: Python<'_>, collective: Collective, x: &str, out: &str) -> PyErr {
     )
 }
 
-/// Truth values are combined by logical operators only, which for them are what the bitwise ones are.
+/// Checks the operator for truth values: only logical operators combine them, which are the same as the bitwise ones here.
 fn of_truth(py: Python<'_>, operator: Operator) -> PyResult<()> {
     match operator {
         Operator::Sum

@@ -1,14 +1,15 @@
-//! The runtime's errors as exceptions: the classes of `lineweave._errors`, with rank and operation as attributes.
+//! Conversion of the runtime's errors to exceptions: the classes of `lineweave._errors`, with rank and operation as
+//! attributes.
 
 use lineweave::Error;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// The exception of an error that happened at a rank, if it was one.
+/// Returns the exception for an error; `rank` is the rank at which it happened, if it was at one.
 #[cold]
 pub(crate) fn error(py: Python<'_>, error: &Error, rank: Option<usize>) -> PyErr {
     if let (Error::CalledOff { .. }, Some(raised)) = (error, PyErr::take(py)) {
-        // What a signal handler raised, `KeyboardInterrupt` mostly.
+        // A signal handler raised this exception, mostly `KeyboardInterrupt`.
         return raised;
     }
     let (class, operation, peer, call) = match error {
@@ -43,7 +44,7 @@ pub(crate) fn error(py: Python<'_>, error: &Error, rank: Option<usize>) -> PyErr
     made().unwrap_or_else(|_| PyRuntimeError::new_err(text.clone()))
 }
 
-/// An exception of the package's own, by class name.
+/// Returns an exception of the package's own, by class name.
 #[cold]
 pub(crate) fn own(py: Python<'_>, class: &str, text: impl Into<String>) -> PyErr {
     let text = text.into();
@@ -53,13 +54,13 @@ pub(crate) fn own(py: Python<'_>, class: &str, text: impl Into<String>) -> PyErr
     made().unwrap_or_else(|_| PyRuntimeError::new_err(text.clone()))
 }
 
-/// A value that cannot be used.
+/// Returns the exception for a value that cannot be used.
 #[cold]
 pub(crate) fn argument(py: Python<'_>, text: impl Into<String>) -> PyErr {
     own(py, "BadArgument", text)
 }
 
-/// A type that cannot be used.
+/// Returns the exception for a type that cannot be used.
 #[cold]
 pub(crate) fn kind(py: Python<'_>, text: impl Into<String>) -> PyErr {
     own(py, "BadType", text)

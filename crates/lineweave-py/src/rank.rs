@@ -1,4 +1,4 @@
-//! One rank's end of a team, as Python holds it.
+//! One rank's end of a team, in the form that Python holds.
 
 use crate::attend::{Attendance, Lock};
 use crate::held::Held;
@@ -11,22 +11,22 @@ use std::cell::UnsafeCell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Ready for a call, in one, or left.
+/// The states: ready for a call, in a call, or left.
 const LIVE: u64 = 0;
 const BUSY: u64 = 1;
 const LEFT: u64 = 2;
 
-/// How often this process was forked from one that had the module loaded.
+/// Number of forks between the process that loaded the module and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// Called in each child after a fork: teams of the parent are not the child's.
+/// Counts a fork. It is called in each child after a fork: teams of the parent are not the child's.
 #[pyfunction]
 pub(crate) fn forked() {
     // Relaxed: a child has one thread.
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How often it was.
+/// Returns the number of forks so far.
 pub(crate) fn forks() -> u64 {
     // Relaxed: it changes in a fork only.
     FORKS.load(Ordering::Relaxed)
@@ -39,12 +39,12 @@ pub(crate) struct Communicator {
     forks: u64,
     rank: usize,
     ranks: usize,
-    /// True if ranks are threads of this interpreter, which need its lock to come at all.
+    /// True if ranks are threads of this interpreter, which need its lock to make the call at all.
     threads: bool,
     lock: Arc<Lock>,
     operator: Last,
     inner: UnsafeCell<Option<lineweave::Communicator>>,
-    /// Arrays of calls that were started; behind `inner`, whose end is theirs.
+    /// Arrays of started calls. The field follows `inner`, whose drop ends these calls.
     held: Held,
 }
 
@@ -86,7 +86,7 @@ impl Communicator {
         &self.held
     }
 
-    /// Begins a call: until the guard is dropped, the communicator is this thread's.
+    /// Begins a call: until the guard is dropped, the communicator belongs to this thread.
     #[inline(always)]
     pub(crate) fn enter<'a>(&'a self, py: Python<'_>) -> PyResult<InCall<'a>> {
         if self.forks != forks() {
@@ -118,7 +118,7 @@ pub(crate) struct InCall<'a> {
 }
 
 impl InCall<'_> {
-    /// The operator that `given` stands for. Functions are called by the package, which is told so by an exception.
+    /// Returns the operator for the object `given`. If it is a function, the package has to call it, which an exception tells it.
     #[inline(always)]
     pub(crate) fn operator(
         &mut self,
@@ -130,7 +130,7 @@ impl InCall<'_> {
         found.ok_or_else(|| raise::own(py, "CallableOperator", "a function has to be called by the package"))
     }
 
-    /// Runs `f`, which moves about `bytes` bytes. Without the interpreter's lock, if they are many, or if other ranks need it.
+    /// Runs `f`, which moves about `bytes` bytes. The interpreter's lock is released if they are many, or if other ranks need it.
     #[inline(always)]
     pub(crate) fn run<T>(
         &mut self,
@@ -155,7 +155,7 @@ impl InCall<'_> {
     }
 }
 
-/// Bytes from which on a call lasts longer than letting go of the interpreter's lock and taking it again, many times over.
+/// Number of bytes from which a call lasts many times longer than releasing the interpreter's lock and taking it again.
 const LONG: usize = 128 << 10;
 
 impl Drop for InCall<'_> {
@@ -170,14 +170,14 @@ impl Drop for Communicator {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().take();
         if self.forks != forks() {
-            // The parent's: leaving the team here would take the parent's rank with it.
+            // The communicator is the parent's: leaving the team here would take the parent's rank with it.
             std::mem::forget(inner);
             std::mem::forget(std::mem::take(&mut self.held));
         }
     }
 }
 
-/// A place in a team, to be taken by a `Team`.
+/// A place in a team, which a `Team` takes.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Seat {
     place: Mutex<Option<Communicator>>,
@@ -196,7 +196,7 @@ impl Seat {
     }
 }
 
-/// Seconds as a duration.
+/// Returns a number of seconds as a duration.
 pub(crate) fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(seconds) = seconds else { return Ok(None) };
     let known = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());

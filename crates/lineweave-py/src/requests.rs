@@ -1,9 +1,9 @@
-//! Calls that are started and waited for later.
+//! Collectives that are started and waited for later.
 //!
-//! 1. A started call's arrays are kept by the communicator, not by the request: a request that nobody waits for may be dropped,
-//!    and its call goes on.
-//! 2. They are let go of when the call is seen to be over, when a blocking call on the communicator has completed everything
-//!    that was started, or when the team is closed.
+//! 1. The communicator keeps the arrays of a started call, not the request: a request that nobody waits for may be dropped, and its call
+//!    goes on.
+//! 2. The arrays are released when the call is seen to be over, when a blocking call on the communicator has completed all started ones,
+//!    or when the team is closed.
 
 use crate::array::Array;
 use crate::held::Holding;
@@ -16,7 +16,7 @@ use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A call that was started. Whoever started it waits for it, in the same thread as all calls of its team.
+/// A started call. The thread that started it waits for it: the thread of all calls of its team.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Request {
     comm: Py<Communicator>,
@@ -29,7 +29,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Starts a call that is ready.
+    /// Starts a prepared call.
     pub(crate) fn start(
         slf: &Bound<'_, Communicator>,
         ready: Ready<'_>,
@@ -56,7 +56,8 @@ impl Request {
         Ok(made)
     }
 
-    /// One that was started, with what is kept until it is over; `idle` says that none was before.
+    /// Returns the request for a started call, with the arrays that are kept until it is over; `idle` says that no call was under way
+    /// before.
     pub(crate) fn of(
         slf: &Bound<'_, Communicator>,
         request: Option<lineweave::requests::Request>,
@@ -81,8 +82,8 @@ impl Request {
         })
     }
 
-    /// Once it is over; what is left to do then is done the first time. What failed may still be under way: its arrays stay until the team
-    /// is closed.
+    /// Releases the arrays of a call that is over, and unpacks its output the first time. A failed call may still be under way: its arrays
+    /// stay until the team is closed.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.holding.over();
         let unpack = self.unpack.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -118,7 +119,7 @@ impl Request {
         Ok(over)
     }
 
-    /// What the blocking call would have returned; its contents are those of the end only when the call is over.
+    /// Returns the result of the blocking call; its contents are final only when the call is over.
     #[getter]
     fn target(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.result(py)
@@ -129,7 +130,7 @@ impl Request {
     }
 }
 
-/// The name that a collective's method has, with a length for each block (`counted`) or one for all.
+/// Returns the name of a collective's method, with a length for each block (`counted`) or one for all.
 pub(crate) fn method(collective: Collective, counted: bool) -> String {
     match (collective, counted) {
         (Collective::ReduceScatter, false) => "reduce_scatter_block".to_owned(),
@@ -139,7 +140,7 @@ pub(crate) fn method(collective: Collective, counted: bool) -> String {
     }
 }
 
-/// A collective by the name that its method has.
+/// Returns a collective by the name of its method.
 pub(crate) fn collective(py: Python<'_>, name: &str, counted: bool) -> PyResult<Collective> {
     let found = Collective::ALL.into_iter().find(|&c| method(c, counted) == name);
     found.ok_or_else(|| {
@@ -148,7 +149,7 @@ pub(crate) fn collective(py: Python<'_>, name: &str, counted: bool) -> PyResult<
     })
 }
 
-/// What a call of the general form says, rank by rank.
+/// Prepares a call of the general form.
 pub(crate) fn ready<'py>(
     slf: &Bound<'py, Communicator>,
     collective: Collective,
@@ -159,7 +160,7 @@ pub(crate) fn ready<'py>(
     let given = x;
     let (mut x, mut out) = (x, out);
     match collective {
-        // One array, read at the root and written elsewhere.
+        // The root reads the one array, and the other ranks write it.
         Collective::Bcast if comm.rank() == root => out = None,
         Collective::Bcast => (x, out) = (None, x),
         Collective::Scatter if comm.rank() != root => x = None,

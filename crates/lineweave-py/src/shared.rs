@@ -4,7 +4,7 @@ use crate::rank::{forks, Communicator};
 use lineweave::SharedBuffer;
 use pyo3::prelude::*;
 
-/// A rank's stretch of the shared heap, for as long as some array lies in it.
+/// A range of the shared heap that belongs to one rank, for as long as some array lies in it.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Shared {
     buffer: Option<SharedBuffer<u8>>,
@@ -17,7 +17,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let buffer = self.buffer.take();
         if self.forks != forks() {
-            // The parent's: what is given back here would be taken from it.
+            // The memory is the parent's: giving it back here would take it from the parent.
             std::mem::forget(buffer);
         }
     }
@@ -25,13 +25,13 @@ impl Drop for Shared {
 
 #[pymethods]
 impl Shared {
-    /// Where it begins.
+    /// Returns the address of the first byte.
     #[getter]
     fn address(&self) -> usize {
         self.address
     }
 
-    /// How long it is.
+    /// Returns the length in bytes.
     #[getter]
     fn bytes(&self) -> usize {
         self.bytes
@@ -44,9 +44,9 @@ impl Shared {
 
 #[pymethods]
 impl Communicator {
-    /// So many bytes for this rank in memory that all ranks share. Every rank calls it.
+    /// Allocates so many bytes for this rank in memory that all ranks share. Every rank calls it.
     fn _alloc(&self, py: Python<'_>, bytes: usize) -> PyResult<Shared> {
-        // Pages are reserved and zeroed, which takes its time.
+        // Pages are reserved and zeroed, which takes time.
         let buffer = self.enter(py)?.run(py, usize::MAX, |comm| comm.alloc::<u8>(bytes))?;
         let address = if bytes == 0 { 0 } else { buffer.as_ptr().expose_provenance() };
         Ok(Shared { buffer: Some(buffer), forks: forks(), address, bytes })
@@ -62,8 +62,8 @@ impl Communicator {
         self.enter(py)?.run(py, 0, |comm| Ok(comm.set_shared_buffers(on)))
     }
 
-    /// What the team takes of memory, in bytes: `(shared, addresses, private)`, that is reserved by all ranks together, addresses in each
-    /// process that cost nothing before they are used, and this rank's alone.
+    /// The memory of the team in bytes, as `(shared, addresses, private)`: bytes reserved by all ranks together, addresses in each process that cost
+    /// nothing before they are used, and bytes of this rank alone.
     ///
     ///     >>> shared, addresses, private = team.memory
     ///     >>> shared > 0

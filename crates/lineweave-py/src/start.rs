@@ -11,8 +11,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::Command;
 
-/// Where ranks are pinned: by the environment's word, else only if there are as many as CPUs, so that threads that a rank
-/// starts (for linear algebra) are not crowded on the one it is on.
+/// Returns the binding of ranks, unless the environment sets it: without a rank for each CPU, ranks are not pinned, so that threads
+/// that a rank starts (for linear algebra) need not share its CPU.
 fn binding(ranks: usize) -> Option<Bind> {
     let said = std::env::var_os("LINEWEAVE_BIND").is_some();
     let usable = UsableCpus::of_this_thread().effective;
@@ -58,7 +58,7 @@ pub(crate) fn from_environment(py: Python<'_>) -> PyResult<Seat> {
     }
 }
 
-/// How many CPUs this process can use, by its affinity and its cgroup's limit.
+/// Returns the number of CPUs that this process can use, by its affinity and its cgroup's limit.
 ///
 ///     >>> lineweave.usable_cpus() >= 1
 ///     True
@@ -67,7 +67,7 @@ pub(crate) fn usable_cpus() -> usize {
     UsableCpus::of_this_thread().effective
 }
 
-/// What of the environment has no effect, such as a misspelt setting.
+/// Returns the settings in the environment that have no effect, such as misspelt ones.
 #[pyfunction]
 pub(crate) fn ineffective_settings() -> Vec<String> {
     let read = Settings::from_environment();
@@ -86,7 +86,7 @@ impl Threads {
         Ok(Threads(team.members()))
     }
 
-    /// Makes the calling thread `rank`, and returns when all have come.
+    /// Makes the calling thread `rank`, and returns when all ranks have joined.
     fn join(&self, py: Python<'_>, rank: usize) -> PyResult<Seat> {
         match py.detach(|| self.0.join(rank)) {
             Ok(comm) => Ok(Seat::new(comm, true)),
@@ -95,7 +95,8 @@ impl Threads {
     }
 }
 
-/// Starts a command once for each rank and waits for all: the status to end with, and in words how the first rank failed, if one did.
+/// Starts a command once for each rank and waits for all. Returns the exit status, and a sentence about the first rank that failed,
+/// if one did.
 #[pyfunction]
 pub(crate) fn launch(
     py: Python<'_>,
@@ -108,14 +109,14 @@ pub(crate) fn launch(
         command.args(&arguments);
         command
     };
-    // Nobody to tell that standard error is closed.
+    // If standard error is closed, the remark is dropped.
     let remark = |text: &str| drop(writeln!(std::io::stderr(), "lineweave.run: {text}"));
     let ended = py.detach(|| Team::new(ranks)?.launch(command, remark));
     let failed = ended.map_err(|error| raise::error(py, &error, None))?;
     Ok(failed.map_or((0, None), |failed| (failed.code(), Some(failed.to_string()))))
 }
 
-/// Has this process killed when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 #[pyfunction]
 pub(crate) fn end_with_parent() -> PyResult<()> {
     Ok(lineweave::process::end_with_parent()?)

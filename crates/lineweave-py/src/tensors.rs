@@ -1,7 +1,7 @@
-//! The allreduce of torch.distributed without its questions in Python, which take longer than the call.
+//! The allreduce of torch.distributed without its checks in Python, which take longer than the call.
 //!
-//! Where a tensor's data is, is asked through the function that DLPack's exchange of functions gives for its class
-//! (`__dlpack_c_exchange_api__`, DLPack 1.2 and later): no capsule is made, and no attribute is looked up.
+//! The address of a tensor's data comes from the functions that its class exports by DLPack (`__dlpack_c_exchange_api__`, DLPack 1.2 and
+//! later): no capsule is made, and no attribute is looked up.
 
 use crate::dlpack::{element_of, Tensor, CPU};
 use crate::layout;
@@ -23,15 +23,15 @@ struct Exchange {
     minor: u32,
     former: *const c_void,
     unused: [*const c_void; 3],
-    /// Describes a tensor that stays the object's. May be missing.
+    /// Describes a tensor that the object keeps. It may be missing.
     describe: Option<unsafe extern "C" fn(*mut ffi::PyObject, *mut Tensor) -> c_int>,
 }
 
-/// The class whose tensors can be described, and by what.
+/// The class whose tensors can be described, and the function that describes them.
 static CLASS: AtomicU64 = AtomicU64::new(0);
 static DESCRIBE: OnceLock<unsafe extern "C" fn(*mut ffi::PyObject, *mut Tensor) -> c_int> = OnceLock::new();
 
-/// Learns how tensors of a class are described. Whether they can be.
+/// Finds the function that describes tensors of a class; returns whether there is one.
 #[pyfunction]
 pub(crate) fn learn_tensors(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let Ok(capsule) = class.getattr("__dlpack_c_exchange_api__") else { return Ok(false) };
@@ -54,7 +54,7 @@ pub(crate) fn learn_tensors(class: &Bound<'_, PyType>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// A dense tensor on the CPU: its elements, their number and where they are.
+/// Returns the elements of a dense tensor on the CPU: type, number and address.
 #[inline]
 fn dense(tensor: &Bound<'_, PyAny>) -> Option<(ElementType, usize, *mut u8)> {
     // Relaxed: as in `learn_tensors`.
@@ -77,7 +77,7 @@ fn dense(tensor: &Bound<'_, PyAny>) -> Option<(ElementType, usize, *mut u8)> {
     (found.device == CPU && alike && !truth && count > 0).then_some((element, count, start))
 }
 
-/// Folds a tensor over a team, in place, if nothing about it has to be asked in Python. Whether it did.
+/// Reduces a tensor over a team, in place, if nothing about it has to be asked in Python; returns whether it did.
 #[inline]
 fn reduce(team: &Py<Communicator>, tensor: &Bound<'_, PyAny>, operator: Operator) -> PyResult<bool> {
     let py = tensor.py();
@@ -89,12 +89,12 @@ fn reduce(team: &Py<Communicator>, tensor: &Bound<'_, PyAny>, operator: Operator
     Ok(true)
 }
 
-/// The sum of a tensor over a team, in place: for inference, whose calls are short and all alike, without what torch.distributed does
-/// around a call.
+/// The sum of a tensor over a team, in place, without the work of torch.distributed around a call: for inference, whose calls are short
+/// and all alike.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct TensorSum {
     team: Py<Communicator>,
-    /// Makes the call where something about the tensor has to be asked in Python, or refuses it.
+    /// The function that makes or refuses the call where something about the tensor has to be asked in Python.
     asked: Py<PyAny>,
 }
 
@@ -114,23 +114,23 @@ impl TensorSum {
     }
 }
 
-/// `allreduce` of a process group of torch.distributed on a team: what torch calls in place of a method, so that between its code and
-/// the runtime there is no other in Python.
+/// The `allreduce` of a process group of torch.distributed on a team. Torch calls this object in place of a method, so that no other
+/// Python code runs between torch and the runtime.
 ///
-/// An object that is called, and not a method of one: functions of extensions are what torch takes, from C++, for those of its own class.
+/// It is a callable object and not a method, because torch takes functions of extensions, from C++, only for those of its own class.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct TensorReduction {
     team: Py<Communicator>,
-    /// The hashes of torch's operators, and which they are here.
+    /// The hashes of torch's operators, each with the operator here.
     operators: Vec<(isize, Operator)>,
-    /// Makes the call where something about the tensor has to be asked in Python.
+    /// The function that makes the call where something about the tensor has to be asked in Python.
     asked: Py<PyAny>,
-    /// Makes what stands for a call that is over.
+    /// The function that makes the object for a call that is over.
     done: Py<PyAny>,
 }
 
 impl TensorReduction {
-    /// Makes the call if nothing has to be asked in Python. Whether it was made.
+    /// Makes the call if nothing has to be asked in Python; returns whether it was made.
     #[inline]
     fn direct(&self, tensors: &Bound<'_, PyAny>, opts: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = tensors.py();
@@ -148,7 +148,7 @@ impl TensorReduction {
 
 #[pymethods]
 impl TensorReduction {
-    /// For a team: by `operators`, pairs of a hash and the number of the operator in the runtime's list.
+    /// Returns the reduction for a team; `operators` are pairs of a hash and the number of the operator in the runtime's list.
     #[new]
     fn new(
         team: Py<Communicator>,
@@ -163,7 +163,7 @@ impl TensorReduction {
         Ok(TensorReduction { team, operators, asked, done })
     }
 
-    /// Folds the one tensor of a list in place. What stands for the call, unless the options say that nobody asks for it.
+    /// Reduces the one tensor of a list in place. Returns the object for the call, unless the options say that it is not needed.
     #[pyo3(signature = (tensors, opts=None))]
     fn __call__<'py>(
         &self,
@@ -175,7 +175,7 @@ impl TensorReduction {
         if !self.direct(tensors, given)? {
             return self.asked.bind(py).call1((tensors, opts));
         }
-        // Releases of torch that do not ask take work at all times.
+        // Releases of torch without this option always expect the object.
         let wanted = given.getattr_opt(intern!(py, "asyncOp"))?;
         if wanted.is_none_or(|wanted| wanted.is_truthy().unwrap_or(true)) {
             return self.done.bind(py).call1((tensors,));

@@ -1,4 +1,4 @@
-//! Collectives whose blocks differ in length. Every rank gives the number of elements of every block.
+//! Collectives whose blocks differ in length. Every rank passes the number of elements of every block.
 
 use crate::array::Array;
 use crate::prepare::{helper, Given, Made};
@@ -10,7 +10,7 @@ use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 use std::ops::Range;
 
-/// A call as Python made it.
+/// A call with the arguments that Python passed.
 struct Uneven<'a, 'py> {
     collective: Collective,
     x: Given<'a, 'py>,
@@ -18,11 +18,11 @@ struct Uneven<'a, 'py> {
     operator: Option<Given<'a, 'py>>,
     root: usize,
     counts: Vec<usize>,
-    /// For an alltoall: what arrives, `counts` being what is given.
+    /// For an alltoall, the counts that arrive; `counts` are those that are sent.
     taken: Option<Vec<usize>>,
 }
 
-/// A call whose buffers are known. They stay where they are as long as this lives.
+/// A call whose buffers are known. They stay in place as long as this value lives.
 struct Laid<'py> {
     spec: CallSpec,
     input: *const u8,
@@ -30,12 +30,12 @@ struct Laid<'py> {
     /// Bytes of the longer buffer.
     whole: usize,
     kept: [Option<Array<'py>>; 2],
-    /// What the call returns.
+    /// The array that the call returns.
     result: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Uneven<'_, 'py> {
-    /// Makes the call.
+    /// Makes the call, and returns the result.
     fn run(self, comm: &Communicator, py: Python<'py>) -> Made<'py> {
         let mut entered = comm.enter(py)?;
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
@@ -57,7 +57,7 @@ impl<'py> Uneven<'_, 'py> {
         Ok(result)
     }
 
-    /// Starts it.
+    /// Starts the call.
     fn start(self, slf: &Bound<'py, Communicator>) -> PyResult<Request> {
         let (py, comm) = (slf.py(), slf.get());
         let mut entered = comm.enter(py)?;
@@ -65,7 +65,7 @@ impl<'py> Uneven<'_, 'py> {
         let spec = self.spec(py, operator)?;
         let places = match &self.taken {
             None => entered.run(py, 0, |comm| comm.places(&spec, Some(&self.counts)))?,
-            // What others give is not known yet, and how long both buffers are does not depend on it.
+            // The counts of other ranks are not known yet, but the length of both buffers does not depend on them.
             Some(taken) => [&self.counts, taken].map(|counts| {
                 let elements = counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
                 Some(0..elements.saturating_mul(spec.element.size()))
@@ -89,7 +89,7 @@ impl<'py> Uneven<'_, 'py> {
         Request::of(slf, request, spec.collective, whole, (kept, objects, idle), result)
     }
 
-    /// The element type.
+    /// Returns the element type.
     fn model(&self, py: Python<'py>) -> PyResult<ElementType> {
         let Some(given) = self.x.or(self.out) else {
             return Err(raise::argument(
@@ -105,7 +105,7 @@ impl<'py> Uneven<'_, 'py> {
         Ok(CallSpec { collective, element: self.model(py)?, count: 0, operator, root })
     }
 
-    /// Finds out where the buffers are, whose places the counts give.
+    /// Finds the buffers for the lengths that the counts give.
     fn lay(
         &self,
         comm: &Communicator,
@@ -172,7 +172,7 @@ impl<'py> Uneven<'_, 'py> {
     }
 }
 
-/// A call with counts takes no operator that the package would have to call.
+/// Replaces the error for a function as operator: a call with counts does not accept operators that the package would have to call.
 fn counted(py: Python<'_>, error: PyErr) -> PyErr {
     match raise::is_callable_operator(py, &error) {
         true => {
@@ -309,7 +309,7 @@ impl Communicator {
             .run(self, py)
     }
 
-    /// Starts one of them by its name.
+    /// Starts a collective with counts by its name.
     #[pyo3(signature = (name, x, counts, taken=None, out=None, op=None, root=0))]
     #[expect(clippy::too_many_arguments, reason = "those of all of them")]
     fn _start_uneven<'py>(

@@ -1,4 +1,4 @@
-"""What the tests share. They run against the installed package, in a folder outside the sources (scripts/test-python)."""
+"""Fixtures that the tests share. They run against the installed package, in a folder outside the sources (scripts/test-python)."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""What `help()` says: every public name has a docstring, and the examples in it are what rank 0 of two ranks sees."""
+"""The output of `help()`: every public name has a docstring, and the examples in it are what rank 0 of two ranks sees."""
 
 import doctest
 import inspect

@@ -87,7 +87,7 @@ def by_names(me, n):
         assert torch.equal(joined, torch.cat([x + 100 * (r - me) for r in range(n)], dim)), dim
     with pytest.raises(BadArgument, match="dim 3 of a tensor with 3"):
         shm_allgather(x, 3)
-    # What cannot be done in place, or at all.
+    # These tensors cannot be reduced in place, or at all.
     with pytest.raises(BadArgument, match=r"strides \(1, 3\).*contiguous"):
         inference_all_reduce(torch.ones(2, 3).t())
     with pytest.raises(BadType, match="list; expected a tensor"):
@@ -192,12 +192,12 @@ def measured(me, n):
         for _, _, _, call, check in _bench_inference.cases(library, reduce):
             call()
             check()
-            # What was not added up is no answer.
+            # A tensor that was not added up is no answer.
             with pytest.raises(AssertionError, match=f"a wrong answer by {library}"):
                 check()
 
     def own_first(x):
-        """What vLLM's operator does: each rank begins with its own part."""
+        """Imitates vLLM's operator: each rank begins with its own part."""
         rows = [torch.empty_like(x.view(torch.uint8)) for _ in range(n)]
         dist.all_gather(rows, x.view(torch.uint8))
         for r in range(1, n):

@@ -16,7 +16,7 @@ EXTENSION = Path(lineweave._lineweave.__file__)
 
 
 def imported(tmp_path, alter):
-    """What an import of a copy says whose extension `alter` has changed."""
+    """Returns the output of an import of a copy whose extension `alter` has changed."""
     copy = tmp_path / "lineweave"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     alter(copy / EXTENSION.name)
@@ -37,7 +37,7 @@ def of_another_cpu(extension):
 def of_another_library(extension):
     data = extension.read_bytes()
     assert b"libc.so.6\0" in data
-    # What musl calls it has another length; any name that is not there does.
+    # The name under musl has another length; any name that does not exist serves.
     extension.write_bytes(data.replace(b"libc.so.6\0", b"libc.so.M\0"))
 
 

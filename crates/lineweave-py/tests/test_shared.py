@@ -86,7 +86,7 @@ def forked(team):
     x[:] = 5
     pid = os.fork()
     if pid == 0:
-        # What the child lets go of stays the parent's.
+        # Memory that the child releases stays the parent's.
         del x
         gc.collect()
         os._exit(0)

@@ -1,4 +1,4 @@
-"""How teams come about, end and fail."""
+"""Teams: how they begin, end and fail."""
 
 import concurrent.futures
 import multiprocessing
@@ -317,7 +317,7 @@ def test_run_says_which_rank_failed(tmp_path):
 
 
 def gone(pid):
-    """Whether the process has ended, awaited or not."""
+    """Returns whether the process has ended, awaited or not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

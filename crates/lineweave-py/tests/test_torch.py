@@ -144,7 +144,7 @@ def the_rest(me, n):
             x = torch.tensor([me])
             dist.all_reduce(x, group=group)
             assert x.item() == 2 * first + 1
-    # What cannot be done.
+    # These calls are refused.
     with pytest.raises(TypeError, match="complex64 cannot be reduced|sparse"):
         dist.all_reduce(torch.zeros(3).to_sparse())
     with pytest.raises(ValueError, match="PREMUL_SUM|is not offered"):
@@ -409,14 +409,14 @@ def described(rank, size):
             folds = {"SUM": each.sum, "PRODUCT": each.prod, "MIN": each.amin, "MAX": each.amax}
             assert torch.equal(x, folds[name](0).to(dtype)), (dtype, name, x)
     assert not asked
-    # What has to be asked about is left alone.
+    # Tensors about which Python has to be asked are left alone.
     wide = torch.ones(4, 4)
     left = [[wide[:, 1]], [wide.t()[1:3]], [torch.ones(3, dtype=torch.bool)], [torch.ones(0)], [wide, wide], (wide,)]
     for tensors in left:
         reduction(tensors, options)
     reduction([wide])
     assert len(asked) == len(left) + 1 and wide.sum().item() == 16.0
-    # Who asks for work gets it.
+    # A caller that asks for work gets it.
     for asynchronous in (False, True):
         work = dist.all_reduce(wide, async_op=asynchronous)
         assert (work is not None) == asynchronous and (work is None or work.wait())

@@ -1,4 +1,4 @@
-"""What type checkers are told: the extension's stub is what the module has, and calls have the types that they return."""
+"""The types for type checkers: the extension's stub is what the module has, and calls have the types that they return."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ def test_calls_have_the_types_that_they_return(tmp_path):
 
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory):
-    """Which of the calls the checker refuses, each in a line of its own of one program."""
+    """Returns the calls that the checker refuses, each in a line of its own of one program."""
     folder = tmp_path_factory.mktemp("wrong")
     calls = "".join(f"    {call}\n" for call in WRONG)
     (folder / "program.py").write_text(f"import lineweave, numpy as np\ndef work(team: lineweave.Team, x: np.ndarray) -> None:\n{calls}")

@@ -1,4 +1,4 @@
-//! What a benchmark measures, read from `bench/definitions/*.toml` (schema: `bench/README.md`).
+//! Definitions of benchmarks, read from `bench/definitions/*.toml` (schema: `bench/README.md`).
 
 use super::subject::Subject;
 use lineweave_core::collective::Collective;
@@ -27,7 +27,7 @@ const SHIPPED: [(&str, &str); 11] = [
     ("alltoall", include_str!("../../bench/definitions/alltoall.toml")),
 ];
 
-/// What the ranks of a measured team are.
+/// Kind of the ranks of a measured team.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Team {
@@ -53,13 +53,13 @@ impl fmt::Display for Team {
     }
 }
 
-/// Which buffers successive collectives use.
+/// Choice of the buffers that successive collectives use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Buffers {
-    /// The same ones each time, as a benchmark loop does; flatters whoever finds them in a cache.
+    /// One set of buffers for all calls, as in a benchmark loop; that flatters an implementation which finds them in a cache.
     Reuse,
-    /// A walk over many, together larger than the caches, as an application does.
+    /// A walk over many buffers, together larger than the caches, as an application does.
     Fresh,
 }
 
@@ -73,17 +73,17 @@ impl Buffers {
     }
 }
 
-/// How often each cell of a benchmark is measured, and when that is enough.
+/// Number of windows for each cell of a benchmark, and the precision that ends a window early.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
-    /// Windows a subject; windows of different subjects alternate, and processes start anew for each.
+    /// Windows of each subject; windows of different subjects alternate, and processes start anew for each.
     pub launches: usize,
-    /// The longest a window lasts, in nanoseconds.
+    /// Longest time that a window lasts, in nanoseconds.
     pub window_ns: u64,
-    /// The fewest batches a window takes.
+    /// Fewest batches of a window.
     pub min_batches: usize,
-    /// The most batches a window takes.
+    /// Most batches of a window.
     pub max_batches: usize,
     /// A window ends early when the 95 % interval of the median is narrower than this share of the median.
     pub precision: f64,
@@ -99,7 +99,7 @@ pub struct Definition {
     pub name: String,
     /// One line for listings.
     pub about: String,
-    /// What is measured.
+    /// The collective that is measured.
     pub collective: Collective,
     /// Team sizes.
     pub ranks: Vec<usize>,
@@ -107,18 +107,18 @@ pub struct Definition {
     pub sizes_bytes: Vec<u64>,
     /// Kinds of team.
     pub teams: Vec<Team>,
-    /// Which buffers successive collectives use.
+    /// The kinds of buffers that successive collectives use.
     pub buffers: Vec<Buffers>,
-    /// Who is measured.
+    /// The subjects that are measured.
     pub subjects: Vec<Subject>,
-    /// How often.
+    /// The number and length of windows.
     pub repeat: Repeat,
 }
 
-/// Why a definition cannot be used.
+/// Reason why a definition cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
-    /// Not TOML, or not of this shape; the parser's message names line and column.
+    /// The text is not TOML, or not of this shape; the parser's message names line and column.
     #[error("{name}: {reason}")]
     Syntax {
         /// The file or definition.
@@ -126,26 +126,26 @@ pub enum DefinitionError {
         /// The parser's message.
         reason: String,
     },
-    /// Well-formed, and still not a benchmark.
+    /// The definition is well-formed, but no benchmark.
     #[error("{name}: {reason}")]
     Invalid {
         /// The file or definition.
         name: String,
-        /// What was expected and what was found.
+        /// A sentence that says what was expected and what was found.
         reason: String,
     },
-    /// No definition of that name ships.
+    /// No definition of this name ships with lineweave.
     #[error("no benchmark is called `{name}`{}: expected one of {known}, or the path of a .toml file", did_you_mean(name, [known.as_str()]))]
     Unknown {
-        /// The name asked for.
+        /// The name that was asked for.
         name: String,
-        /// Those that ship.
+        /// The names that ship with lineweave.
         known: String,
     },
 }
 
 impl Definition {
-    /// Reads a definition; `name` is what errors call it, a path for instance.
+    /// Reads a definition. Errors refer to it by `name`, for instance a path.
     pub fn parse(name: &str, text: &str) -> Result<Definition, DefinitionError> {
         let definition: Definition = toml::from_str(text)
             .map_err(|e| DefinitionError::Syntax { name: name.to_owned(), reason: e.to_string() })?;
@@ -155,7 +155,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// A definition that ships with lineweave.
+    /// Returns a definition that ships with lineweave.
     pub fn shipped(name: &str) -> Result<Definition, DefinitionError> {
         match SHIPPED.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Definition::parse(name, text),
@@ -166,12 +166,12 @@ impl Definition {
         }
     }
 
-    /// The names of the definitions that ship, in the order of listings.
+    /// Returns the names of the definitions that ship, in the order of listings.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.into_iter().map(|(name, _)| name)
     }
 
-    /// What is wrong with the values, if anything.
+    /// Returns a sentence that says what is wrong with the values, or `None`.
     fn fault(&self) -> Option<String> {
         if self.schema != SCHEMA {
             return Some(format!("schema is {}, and this version reads {SCHEMA}", self.schema));

@@ -1,4 +1,5 @@
-//! The best of others, measured elsewhere and shipped as data (`bench/field/`), beside lineweave's own times.
+//! The best times of other libraries, measured elsewhere and shipped as data (`bench/field/`), beside lineweave's own
+//! times.
 
 use super::definition::{Buffers, Team};
 use super::row::Row;
@@ -8,27 +9,28 @@ use serde::{Deserialize, Serialize};
 
 const SHIPPED: &str = include_str!("../../bench/field/xeon-2cpu-vm.toml");
 
-/// The share of the best peer's time that lineweave's processes may take at most, and for short messages and the barrier.
+/// Largest share of the best library's time that lineweave's processes may take: of long messages, and (`MOST_SHORT`) of
+/// short ones and the barrier.
 const MOST: f64 = 0.9;
 const MOST_SHORT: f64 = 0.5;
-/// What is short, in bytes.
+/// Longest short message, in bytes.
 const SHORT: u64 = 1024;
 
-/// What others take.
+/// Times of other libraries.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
     /// The version of this format.
     pub schema: u32,
-    /// Where it was measured.
+    /// The machine that the others were measured on.
     pub machine: String,
-    /// How, and of whom.
+    /// The way in which they were measured, and the libraries.
     pub source: String,
-    /// Collective, ranks, bytes, and ns of the best.
+    /// Collective, ranks, bytes, and nanoseconds of the fastest library.
     best: Vec<(Collective, usize, u64, f64)>,
 }
 
-/// Lineweave's time beside the best of others.
+/// Lineweave's time beside that of the fastest other library.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Beside {
     /// The collective.
@@ -39,23 +41,24 @@ pub struct Beside {
     pub bytes: u64,
     /// Lineweave's median between processes, with the same buffers each time, as others' benchmarks have it.
     pub median_ns: f64,
-    /// The best of others.
+    /// Time of the fastest other library.
     pub best_ns: f64,
-    /// Ours by theirs.
+    /// Lineweave's time divided by the other's.
     pub ratio: f64,
-    /// What the ratio shall be at most; nothing beyond two ranks.
+    /// Largest ratio that is aimed at; `None` beyond two ranks.
     pub target: Option<f64>,
-    /// Where theirs was measured.
+    /// The machine that the other library was measured on.
     pub machine: String,
 }
 
 impl Field {
-    /// What ships with lineweave. A file that does not read is a mistake in the sources, which a test finds.
+    /// Returns the times that ship with lineweave. A file that cannot be read is a mistake in the sources, which a test
+    /// finds.
     pub fn shipped() -> Option<Field> {
         toml::from_str(SHIPPED).ok()
     }
 
-    /// The rows of processes that others were measured for, too.
+    /// Compares those rows of processes for which other libraries were measured, too.
     pub fn beside(&self, rows: &[Row]) -> Vec<Beside> {
         let comparable = |r: &&Row| {
             (r.subject, r.team, r.buffers) == (Subject::Lineweave, Team::Processes, Buffers::Reuse)

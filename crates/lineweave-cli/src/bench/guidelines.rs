@@ -1,5 +1,5 @@
-//! Self-consistent performance guidelines (docs/explanation/measuring.md, rule 13; Traeff, Gropp and Thakur, IEEE TPDS 2010): where
-//! one is violated, a better plan was at hand.
+//! Self-consistent performance guidelines (docs/explanation/measuring.md, rule 13; Traeff, Gropp and Thakur, IEEE TPDS 2010). A
+//! violated guideline shows that a better plan was available.
 
 use super::definition::Team;
 use super::row::Row;
@@ -11,19 +11,19 @@ use serde::Serialize;
 /// A guideline that the measurements violate beyond their intervals.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Violated {
-    /// The rule, in words.
+    /// The guideline, in words.
     pub guideline: &'static str,
-    /// What was measured, in words.
+    /// The measurements that violate it, in words.
     pub found: String,
-    /// By how much the slower exceeds what bounds it.
+    /// Factor by which the slower case exceeds the case that bounds it.
     pub factor: f64,
 }
 
-/// How far the exchange of two flags may differ between two cases that are compared.
+/// Largest ratio between the times for exchanging two flags in two cases that are compared.
 const MOVED: f64 = 1.5;
 
-/// The exchange of two flags beside each case of two ranks: what it took at least and at most, where these are so far apart that CPUs
-/// must have changed place meanwhile, as those of a virtual machine do.
+/// Returns the shortest and the longest exchange of two flags beside the cases of two ranks, if they differ by so much that CPUs must
+/// have changed place in between, as those of a virtual machine do.
 pub fn moved(rows: &[Row]) -> Option<(f64, f64)> {
     let exchanges = rows.iter().filter(|r| r.subject == Subject::Floor).map(|r| r.times.median_ns);
     let (low, high) = exchanges.fold((f64::INFINITY, 0.0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
@@ -46,8 +46,8 @@ fn alike(a: &Row, b: &Row, rows: &[Row]) -> bool {
     }
 }
 
-/// What lineweave's rows violate. A difference within the intervals is none, and rows between which CPUs changed place are
-/// not compared.
+/// Returns the guidelines that lineweave's rows violate. Differences within the intervals do not count, and rows between which CPUs
+/// changed place are not compared.
 pub fn violated(rows: &[Row]) -> Vec<Violated> {
     let ours: Vec<&Row> = rows.iter().filter(|r| r.subject == Subject::Lineweave).collect();
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ pub fn violated(rows: &[Row]) -> Vec<Violated> {
     found
 }
 
-/// The rule by which `a` must not take longer than `b`, if there is one.
+/// Returns the guideline by which `a` must not take longer than `b`, if there is one.
 fn bound(a: &Row, b: &Row) -> Option<&'static str> {
     let same = a.collective == b.collective;
     match () {
@@ -87,14 +87,14 @@ fn bound(a: &Row, b: &Row) -> Option<&'static str> {
     }
 }
 
-/// How long the parts of a composition are, for a message or block of so many bytes.
+/// Length of the parts of a composition, relative to the message or block of the whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
-    /// As long.
+    /// As long as the whole.
     Same,
-    /// All ranks' blocks together.
+    /// The blocks of all ranks together.
     All,
-    /// A rank's share of it.
+    /// One rank's share of the length.
     Share,
 }
 
@@ -108,7 +108,7 @@ impl Part {
     }
 }
 
-/// A collective that others together can replace, each of the length given: it must not take longer than they.
+/// A collective that others together can replace, each of the length given: it must not take longer than the others.
 type Composition = (&'static str, Collective, &'static [(Collective, Part)]);
 
 const COMPOSITIONS: [Composition; 11] = {
@@ -131,7 +131,7 @@ const COMPOSITIONS: [Composition; 11] = {
     ]
 };
 
-/// Compositions that take less. A part of a length that was not measured is taken as the next longer one that was: that only
+/// Returns the compositions that take less time than `a`. For a length that was not measured, the next longer one stands: it only
 /// takes longer.
 fn composed(a: &Row, ours: &[&Row]) -> Vec<Violated> {
     let mut found = Vec::new();
@@ -158,10 +158,10 @@ fn composed(a: &Row, ours: &[&Row]) -> Vec<Violated> {
     found
 }
 
-/// The most that the library's way of waiting may cost, in times of the best.
+/// Most that the library's way of waiting may cost, as a multiple of the best way.
 const WAITING: f64 = 3.0;
 
-/// Time <= 3 x that of the best way of waiting, where all were measured.
+/// Returns a violation where `a` takes more than 3 times as long as the best way of waiting, if all ways were measured.
 fn impatient(a: &Row, rows: &[Row]) -> Option<Violated> {
     let same = |r: &&Row| {
         (r.collective, r.ranks, r.bytes, r.team, r.buffers)
@@ -261,7 +261,7 @@ pub(super) mod tests {
         assert_eq!(said[0].guideline, "bcast <= scatter + allgather");
         assert!(said[0].found.ends_with("scatter of 1 KiB + allgather of 1 KiB 300 ns"), "{}", said[0].found);
         assert_eq!(violated(&parts(450.0)), []);
-        // Unless CPUs changed place in between.
+        // Rows are not compared when CPUs changed place in between.
         let mut drifted = parts(200.0).to_vec();
         for (i, ns) in [(0, 160.0), (1, 30.0)] {
             let mut row = Row { subject: Subject::Floor, ..drifted[i].clone() };
@@ -272,7 +272,7 @@ pub(super) mod tests {
         assert_eq!(moved(&parts(1.0)), None);
         let scatter = [row(Bcast, 2, 64, 50.0), row(Collective::Scatter, 2, 32, 60.0)];
         assert_eq!(violated(&scatter)[0].guideline, "scatter <= bcast");
-        // Within the intervals nothing is said.
+        // Differences within the intervals are not reported.
         assert_eq!(broken(4, 29.5), [] as [&str; 0]);
         let more = [row(Barrier, 4, 0, 40.0), sound[0].clone()];
         assert_eq!(violated(&more)[0].guideline, "time grows with the ranks");

@@ -1,6 +1,6 @@
-//! An installed MPI: where its library is, which binary interface it has, how programs are built for it and started.
+//! An installed MPI: the place of its library, its binary interface, and how programs are built and started for it.
 //!
-//! Programs of one C file need no MPI's header, so one compiler builds them for all, Intel's runtime included.
+//! Programs of one C file need no header of an MPI, so one compiler builds them for all MPIs, Intel's runtime included.
 
 use crate::commands::run::detect;
 use std::ffi::{OsStr, OsString};
@@ -11,32 +11,32 @@ const INTERFACES: [(&str, &str, &str, &str); 2] = [
     ("openmpi", "LWM_OPENMPI", "libmpi.so.40", include_str!("../../abi/openmpi.h")),
     ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
 ];
-/// The code that all programs of collectives share.
+/// The code that all programs that time collectives share.
 const CALLS: &str = include_str!("../../bench/mpi/calls.h");
-/// Where libraries lie below a prefix.
+/// Directories below a prefix in which libraries lie.
 const LIBRARIES: [&str; 5] = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
-/// The longest a launch may last before it is given up, in seconds: by `timeout`, which the launchers' children heed.
+/// Longest time of a launch in seconds, after which `timeout` ends it: a launcher's children obey `timeout`.
 pub const PATIENCE: &str = "300";
 
 /// An installed MPI.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mpi {
-    /// The prefix's last part, such as `openmpi`.
+    /// The last part of the prefix, such as `openmpi`.
     pub name: String,
     prefix: PathBuf,
     library: PathBuf,
-    /// The name of its interface, one of [`INTERFACES`].
+    /// The name of the MPI's binary interface, one of [`INTERFACES`].
     abi: &'static str,
     define: &'static str,
-    /// Spins without yielding, unless told to.
+    /// True if waiting ranks spin without yielding, unless a setting changes that.
     spins: bool,
 }
 
 impl Mpi {
-    /// The MPI below a prefix.
+    /// Returns the MPI below a prefix.
     ///
     /// # Errors
-    /// Why it cannot be measured.
+    /// The reason why it cannot be measured.
     pub fn below(prefix: &Path) -> Result<Mpi, String> {
         let prefix = prefix.canonicalize().map_err(|e| format!("{}: {e}", prefix.display()))?;
         let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -46,10 +46,10 @@ impl Mpi {
         Mpi::in_prefix(prefix, name)
     }
 
-    /// The MPI whose launcher this is: below the folder of its `bin`, as it is called or as its links end.
+    /// Returns the MPI that a launcher belongs to: below the folder of its `bin`, as it is called or as its links end.
     ///
     /// # Errors
-    /// Why it cannot be measured.
+    /// The reason why it cannot be measured.
     pub fn of_launcher(launcher: &OsStr) -> Result<Mpi, String> {
         let file = detect::find(Path::new(launcher))
             .ok_or_else(|| format!("{} is not to be found", Path::new(launcher).display()))?;
@@ -75,10 +75,10 @@ impl Mpi {
         Ok(Mpi { name, prefix, library, abi, define, spins })
     }
 
-    /// Builds a program of one C file that needs no MPI's header, in `directory`.
+    /// Builds a program of one C file that needs no header of an MPI, in `directory`.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The reason why it cannot be built.
     pub fn build(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
         self.compile(program, source, directory).map_err(|e| format!("{}: {e}", self.name))
     }
@@ -109,7 +109,7 @@ impl Mpi {
         }
     }
 
-    /// The launcher of so many ranks on so many CPUs; the program is still to be added.
+    /// Returns the launcher for so many ranks on so many CPUs; the caller adds the program.
     pub fn launcher(&self, ranks: usize, cpus: usize) -> Command {
         let mut command = Command::new("timeout");
         command.arg(PATIENCE).arg(self.prefix.join("bin/mpirun"));
@@ -117,11 +117,11 @@ impl Mpi {
             command.arg("--oversubscribe");
         }
         if self.spins && ranks <= cpus {
-            // Where two ranks of MPICH's come to lie on one CPU they take ten times as long, with lineweave and without.
+            // Two ranks of MPICH that share a CPU take ten times as long, with lineweave and without.
             command.args(["-bind-to", "core"]);
         }
         command.arg("-n").arg(ranks.to_string());
-        // Each rank that is not bound would have a BLAS thread for each CPU, and they spin.
+        // A rank that is not bound would have a BLAS thread for each CPU, and those threads spin.
         command.env("OMP_NUM_THREADS", "1");
         self.environment(&mut command);
         for (name, value) in self.crowded(ranks, cpus) {
@@ -130,7 +130,7 @@ impl Mpi {
         command
     }
 
-    /// Sets what its launcher and its programs need.
+    /// Sets the environment that the MPI's launcher and programs need.
     pub fn environment(&self, command: &mut Command) {
         let before = |first: OsString, name: &str| {
             let mut path = first;
@@ -158,12 +158,12 @@ impl Mpi {
         }
     }
 
-    /// A program that is installed beside its launcher.
+    /// Returns the path of a program that is installed beside the launcher.
     pub fn tool(&self, name: &str) -> PathBuf {
         self.prefix.join("bin").join(name)
     }
 
-    /// Returns the path of its library.
+    /// Returns the path of the MPI's library.
     pub fn library(&self) -> &Path {
         &self.library
     }

@@ -1,7 +1,7 @@
-//! Collectives of the MPIs found here, with lineweave before them and without: the program `bench/mpi/collectives.c`.
+//! Collectives of the MPIs found here, with and without lineweave in front of them, timed by the program `bench/mpi/collectives.c`.
 //!
-//! Launches alternate between all subjects; a launch's figure is the median of its batches, and ratios are taken between launches of one round, so that
-//! what slows the machine for a while slows both.
+//! Launches alternate between all subjects. The figure of a launch is the median of its batches, and ratios are taken between launches of one round,
+//! so that a temporary slowdown of the machine affects both.
 
 use super::installed::Mpi;
 use super::peers::stats;
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const PROGRAM: &str = include_str!("../../bench/mpi/collectives.c");
-/// What buffers calls have: `bench/mpi/collectives.c`.
+/// Kinds of buffers that calls use, as `bench/mpi/collectives.c` defines them.
 pub const BUFFERS: [&str; 3] = ["reuse", "fresh", "worked"];
 
-/// What is measured once.
+/// A case that is measured once.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Case {
-    /// Collective.
+    /// Name of the collective.
     pub collective: String,
     /// Length of the message or of one block.
     pub bytes: usize,
@@ -26,60 +26,60 @@ pub struct Case {
     pub buffers: &'static str,
 }
 
-/// What to measure.
+/// The order for a measurement: ranks, CPUs, collectives and lengths.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Order {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// CPUs that may be used; with more ranks each MPI gets its best setting for that.
+    /// Number of CPUs that may be used; with more ranks than CPUs, each MPI gets its best setting for that.
     pub cpus: usize,
-    /// Collectives' names.
+    /// Names of the collectives.
     pub collectives: Vec<String>,
-    /// Lengths.
+    /// Lengths in bytes.
     pub bytes: Vec<usize>,
-    /// Milliseconds a case.
+    /// Milliseconds that a case is measured for.
     pub window_ms: u32,
-    /// Launches a subject.
+    /// Launches of each subject.
     pub launches: usize,
 }
 
 /// Medians of a subject's launches, in ns, by case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Which MPI.
+    /// Name of the MPI.
     pub mpi: String,
-    /// True if lineweave was before it.
+    /// True if lineweave was in front of the MPI.
     pub lineweave: bool,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// What was measured.
+    /// The case that was measured.
     #[serde(flatten)]
     pub case: Case,
-    /// Each launch's median over batches; a batch's time is the slowest rank's.
+    /// Median over batches of each launch; the time of a batch is the slowest rank's.
     pub launches_ns: Vec<f64>,
-    /// Their median.
+    /// Median of the launches.
     pub median_ns: f64,
 }
 
-/// lineweave beside the fastest MPI for a case.
+/// Time of lineweave beside that of the fastest MPI, for one case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ratio {
-    /// The MPI that lineweave was before.
+    /// The MPI that lineweave was in front of.
     pub mpi: String,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// What was measured.
+    /// The case that was measured.
     #[serde(flatten)]
     pub case: Case,
-    /// With lineweave, over the same MPI without: the median of the rounds' ratios.
+    /// Time with lineweave divided by that of the same MPI without: the median of the rounds' ratios.
     pub to_host: f64,
-    /// Their 95 % interval by ranks, or their extremes where rounds are fewer than 6.
+    /// The rank-based 95 % interval of `to_host`, or the extremes where there are fewer than 6 rounds.
     pub to_host_interval: [f64; 2],
     /// The fastest MPI without lineweave.
     pub best: String,
-    /// With lineweave, over that one.
+    /// Time with lineweave divided by that of the fastest MPI.
     pub to_best: f64,
-    /// The same for this ratio.
+    /// The interval of `to_best`.
     pub to_best_interval: [f64; 2],
 }
 
@@ -110,15 +110,15 @@ impl Mpi {
     }
 }
 
-/// The program that times collectives, built for an MPI in `directory`.
+/// Builds the program that times collectives, for one MPI, in `directory`.
 ///
 /// # Errors
-/// Why it cannot be.
+/// The reason why it cannot be built.
 pub fn collectives(mpi: &Mpi, directory: &Path) -> Result<PathBuf, String> {
     mpi.build("collectives", PROGRAM, directory)
 }
 
-/// The median of each line `collective bytes ns ns ...`; other lines are a launcher's.
+/// Returns the median of each line `collective bytes ns ns ...`; other lines come from a launcher.
 fn medians(text: &str, buffers: &'static str) -> BTreeMap<Case, f64> {
     let case = |line: Line| {
         let case = Case { collective: line.task, bytes: usize::try_from(line.bytes).ok()?, buffers };
@@ -127,10 +127,10 @@ fn medians(text: &str, buffers: &'static str) -> BTreeMap<Case, f64> {
     lines(text).into_iter().filter_map(case).collect()
 }
 
-/// Measures all MPIs by the program built for each, with and without the command `lineweave` before the program. `step` is told each launch.
+/// Measures all MPIs by the program built for each, with and without the command `lineweave` before the program. `step` is called before each launch.
 ///
 /// # Errors
-/// Why a launch failed: a wrong answer, too.
+/// The reason why a launch failed; a wrong answer is a failure, too.
 pub fn measure(
     mpis: &[(Mpi, PathBuf)],
     order: &Order,
@@ -141,7 +141,7 @@ pub fn measure(
     for round in 0..order.launches {
         for buffers in BUFFERS {
             for (i, (mpi, program)) in mpis.iter().enumerate() {
-                // Who goes first changes from round to round.
+                // The order changes from round to round.
                 for with in [round % 2 == 0, round % 2 != 0] {
                     step(&format!(
                         "{}{}, {buffers}, {} ranks",
@@ -163,7 +163,7 @@ pub fn measure(
     Ok(rows.into_iter().map(row).collect())
 }
 
-/// What the rows say of lineweave beside its host and beside the best.
+/// Returns the ratios of lineweave to its host MPI and to the fastest MPI.
 pub fn ratios(rows: &[Row]) -> Vec<Ratio> {
     let plain = |case: &Case| rows.iter().filter(|r| !r.lineweave && r.case == *case).collect::<Vec<_>>();
     let mut all = Vec::new();
@@ -190,14 +190,14 @@ pub fn ratios(rows: &[Row]) -> Vec<Ratio> {
     all
 }
 
-/// The median of the rounds' ratios, and its interval.
+/// Returns the median of the rounds' ratios, and its interval.
 pub fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, [f64; 2]) {
     let each: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
     let Stats { median, ci_low, ci_high, .. } = stats(&each, 0);
     (median, [ci_low, ci_high])
 }
 
-/// Of at least one value.
+/// Returns the median of at least one value.
 pub fn median(values: &[f64]) -> f64 {
     stats(values, 0).median
 }

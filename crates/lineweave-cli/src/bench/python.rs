@@ -1,4 +1,4 @@
-//! The Python package beside others': `lineweave.bench`, run by an interpreter that has the package.
+//! Measurements of the Python package beside others' by `lineweave.bench`, run by an interpreter that has the package.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use thiserror::Error;
 
-/// Why Python could not be measured.
+/// Reason why Python could not be measured.
 #[derive(Debug, Error)]
 pub enum PythonError {
     /// There is no such interpreter.
@@ -17,27 +17,27 @@ pub enum PythonError {
         /// The system's message.
         reason: std::io::Error,
     },
-    /// It ended badly.
+    /// The interpreter ended with an error.
     #[error("{} -m lineweave.bench ended with {status}; is the package there? pip install lineweave numpy, or set PYTHON", python.display())]
     Ended {
         /// The interpreter.
         python: PathBuf,
-        /// How.
+        /// The status that it ended with.
         status: std::process::ExitStatus,
     },
-    /// A line that is no JSON object.
+    /// The interpreter printed a line that is no JSON object.
     #[error("lineweave.bench printed `{0}` where a JSON object was expected; use one version of command and package")]
     Line(String),
 }
 
-/// `$PYTHON`, or the interpreter beside the command (in a virtual environment both are), or `python3`.
+/// Returns `$PYTHON`, or the interpreter beside the command (in a virtual environment both are), or `python3`.
 pub fn interpreter() -> PathBuf {
     let beside = || Some(std::env::current_exe().ok()?.with_file_name("python")).filter(|p| p.exists());
     let set = std::env::var_os("PYTHON").filter(|p| !p.is_empty()).map(PathBuf::from);
     set.or_else(beside).unwrap_or_else(|| PathBuf::from("python3"))
 }
 
-/// Measures subjects that begin with `only` among these numbers of ranks, and hands over each result as it comes.
+/// Measures the subjects whose names begin with `only` among these numbers of ranks, and hands over each result as it comes.
 ///
 /// # Errors
 /// A [`PythonError`], or what `each` ends with.
@@ -63,7 +63,7 @@ pub fn measure<E: From<PythonError>>(
             let value = serde_json::from_str(&line).ok().filter(Value::is_object);
             done = value.ok_or_else(|| E::from(PythonError::Line(line))).and_then(&mut each);
             if done.is_err() {
-                // It may have ended by itself already.
+                // The interpreter may have ended by itself already.
                 let _ = child.kill();
                 break;
             }

@@ -1,4 +1,4 @@
-//! Where results are kept: `<directory>/<machine>/<date>.jsonl`, first what they were measured on.
+//! The files that results are kept in: `<directory>/<machine>/<date>.jsonl`; the first line describes the machine.
 
 use crate::error::CliError;
 use crate::files::replace;
@@ -8,31 +8,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a record was measured on.
+/// The machine, the time and the version that a record was measured with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Provenance {
-    /// When, in UTC, as RFC 3339.
+    /// Time of the measurement in UTC, as RFC 3339.
     pub measured_at: String,
     /// lineweave's version.
     pub version: &'static str,
-    /// The commit of the sources around, with `+` where they were changed; nothing outside a repository.
+    /// The commit of the surrounding sources, with `+` where they were changed; `None` outside a repository.
     pub commit: Option<String>,
     /// CPU model.
     pub cpu: String,
-    /// CPUs that could be used.
+    /// Number of CPUs that could be used.
     pub cpus: usize,
     /// The machine's shape.
     pub topology: String,
     /// The profile's name for this machine.
     pub fingerprint: String,
-    /// Kernel.
+    /// Release of the kernel.
     pub kernel: String,
-    /// By what plans were chosen.
+    /// The source of the costs that plans were chosen by.
     pub chosen_by: String,
 }
 
 impl Provenance {
-    /// Of now and here.
+    /// Collects the provenance of a measurement that is made now, on this machine.
     pub fn gather(node: &NodeInfo, chosen_by: String) -> Provenance {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Provenance {
@@ -48,7 +48,7 @@ impl Provenance {
         }
     }
 
-    /// The machine's name as a directory.
+    /// Returns the machine's name, as the name of a directory.
     pub fn machine(&self) -> String {
         let plain: String = self
             .cpu
@@ -59,7 +59,7 @@ impl Provenance {
         format!("{}-{}cpu", words.join("-"), self.cpus)
     }
 
-    /// The file of this record below a directory.
+    /// Returns the file of this record below a directory.
     pub fn file(&self, directory: &Path) -> PathBuf {
         directory.join(self.machine()).join(format!("{}.jsonl", self.measured_at.replace(':', "-")))
     }
@@ -77,7 +77,7 @@ pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
     replace(file, &(lines.join("\n") + "\n"), "--record")
 }
 
-/// The commit of the repository around, if there is one.
+/// Returns the commit of the surrounding repository, if there is one.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).stdin(Stdio::null()).output().ok()?;

@@ -9,7 +9,7 @@ use lineweave_core::profile::Stats;
 use lineweave_tune::trial::{Outcome, Way};
 use serde::Serialize;
 
-/// What one subject took for one case.
+/// The times of one subject for one case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The collective.
@@ -20,28 +20,28 @@ pub struct Row {
     pub bytes: u64,
     /// The kind of team.
     pub team: Team,
-    /// Who.
+    /// The subject.
     pub subject: Subject,
-    /// Which buffers.
+    /// The kind of buffers.
     pub buffers: Buffers,
-    /// How long a call took.
+    /// Statistics of the time of a call.
     #[serde(flatten)]
     pub times: Times,
-    /// Windows, alternating with the other subjects'.
+    /// Number of windows, alternating with those of the other subjects.
     pub rounds: usize,
-    /// Median over rounds of this subject's median by the floor's of the same round.
+    /// Median over rounds of this subject's median divided by the floor's in the same round.
     pub ratio_to_floor: Option<f64>,
-    /// What the floor is here: `floor`, `byte-floor` or `memcpy`.
+    /// The subject that is the floor of this case: `floor`, `byte-floor` or `memcpy`.
     pub floor: Option<Subject>,
     /// The algorithm that ran, with parameters and window; lineweave only.
     pub algorithm: Option<String>,
     /// Bytes of a window; lineweave only.
     pub window_bytes: Option<usize>,
-    /// Why that algorithm: `forced`, `measured` or `predicted`; lineweave only.
+    /// The reason for that algorithm: `forced`, `measured` or `predicted`; lineweave only.
     pub because: Option<String>,
-    /// The setting that was fastest, of those a peer has.
+    /// The fastest of a peer's settings.
     pub setting: Option<String>,
-    /// What really ran: a peer's library.
+    /// The library of a peer that ran.
     pub runtime: Option<String>,
 }
 
@@ -50,9 +50,9 @@ pub struct Row {
 pub struct Times {
     /// Median.
     pub median_ns: f64,
-    /// Its rank-based 95 % interval.
+    /// Lower end of the rank-based 95 % interval of the median.
     pub ci_low_ns: f64,
-    /// Its upper end.
+    /// Upper end of that interval.
     pub ci_high_ns: f64,
     /// 5th percentile.
     pub p5_ns: f64,
@@ -60,9 +60,9 @@ pub struct Times {
     pub p95_ns: f64,
     /// Smallest sample.
     pub min_ns: f64,
-    /// Batches.
+    /// Number of batches.
     pub samples: usize,
-    /// Batches set aside because something disturbed them.
+    /// Number of batches that were set aside because something disturbed them.
     pub disturbed: usize,
 }
 
@@ -84,13 +84,13 @@ impl From<Stats> for Times {
 /// A subject that was not measured, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Skipped {
-    /// Who.
+    /// The subject.
     pub subject: Subject,
     /// Team size.
     pub ranks: usize,
     /// The kind of team.
     pub team: Team,
-    /// Why.
+    /// The reason.
     pub because: String,
 }
 
@@ -103,19 +103,19 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Takes a window in.
+    /// Adds a window.
     pub fn add(&mut self, batches_ns: &[f64], disturbed: usize) {
         self.medians.push((!batches_ns.is_empty()).then(|| stats(batches_ns, 0).median));
         self.batches_ns.extend_from_slice(batches_ns);
         self.disturbed += disturbed;
     }
 
-    /// A window that failed keeps its place, so that rounds stay pairs.
+    /// Adds a window that failed: it keeps its place, so that rounds stay pairs.
     pub fn miss(&mut self) {
         self.medians.push(None);
     }
 
-    /// Median over rounds of the ratio to the other's window of the same round.
+    /// Returns the median over rounds of the ratio to the floor's window of the same round.
     pub fn ratio_to(&self, floor: &Windows) -> Option<f64> {
         let pairs = self.medians.iter().zip(&floor.medians);
         let ratios: Vec<f64> = pairs.filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
@@ -123,7 +123,7 @@ impl Windows {
     }
 }
 
-/// What ran, as other commands and `LINEWEAVE_ALGORITHM` take it.
+/// Returns the name of the algorithm that ran, as other commands and `LINEWEAVE_ALGORITHM` take it.
 pub fn algorithm_name(outcome: &Outcome, message: u64) -> String {
     let Way { algorithm, params, window } = &outcome.way;
     Named::new(algorithm, params).by(*window, message as usize).to_string()

@@ -1,7 +1,7 @@
 //! Running a benchmark: windows of all subjects of a case alternate, round by round, in one run.
 //!
 //! 1. Every peer is given its best setting for the case, by short windows of each.
-//! 2. A round is one window of every subject. Whoever is not measured sleeps.
+//! 2. A round is one window of every subject. Subjects that are not being measured sleep.
 //! 3. The ratio to the floor is taken within rounds, because the machine drifts between them.
 
 use super::definition::{Buffers, Definition, Team};
@@ -17,13 +17,14 @@ use std::time::Duration;
 /// Messages up to one line travel with a flag, so that their floor is the exchange of two flags.
 const LINE_BYTES: u64 = 64;
 
-/// What the loops of three and more ranks move.
+/// Bytes that the hand-written loops of three and more ranks move.
 const WORD_BYTES: u64 = 8;
 
-/// From here on time goes into bytes and not into synchronising, which the loop of the byte floor does twice.
+/// Length from which time goes into moving bytes and not into synchronising, which the loop of the byte floor does
+/// twice.
 const BYTE_FLOOR_FROM: u64 = 64 << 10;
 
-/// A case of a benchmark: what all subjects are asked to do.
+/// A case of a benchmark: the call that all subjects are asked to make.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
     /// The collective.
@@ -32,16 +33,16 @@ pub struct Case {
     pub ranks: usize,
     /// Message length.
     pub bytes: u64,
-    /// Which buffers.
+    /// The kind of buffers.
     pub buffers: Buffers,
 }
 
-/// What a case gave.
+/// The results of a case.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Results {
-    /// Who was measured.
+    /// The subjects that were measured.
     pub rows: Vec<Row>,
-    /// Who was not.
+    /// The subjects that were not measured.
     pub skipped: Vec<Skipped>,
 }
 
@@ -57,7 +58,8 @@ pub struct Runner {
     settings: BTreeMap<SettingKey, Result<String, String>>,
 }
 
-/// What a peer's best setting depends on: message and buffers where it is a way of moving them.
+/// The parameters that a peer's best setting depends on; message and buffers count where the peer is a way of moving
+/// them.
 type SettingKey = (Subject, Team, usize, Option<(Collective, u64, Buffers)>);
 
 /// A subject of a case with its windows so far.
@@ -71,7 +73,8 @@ struct Entrant {
 }
 
 impl Case {
-    /// The cases of a definition, of the kind of buffers and message that matter: a barrier has no buffers.
+    /// Returns the cases of a definition, with the kinds of buffers and the messages that matter: a barrier has no
+    /// buffers.
     pub fn of(definition: &Definition) -> Vec<Case> {
         let mut cases = Vec::new();
         for &ranks in &definition.ranks {
@@ -84,7 +87,7 @@ impl Case {
         cases
     }
 
-    /// Who sets the floor here.
+    /// Returns the subject that is the floor of this case.
     pub fn floor(&self) -> Option<Subject> {
         match (self.collective.moves_data() && self.bytes > LINE_BYTES, self.ranks) {
             (true, 2) if self.has_byte_floor() => Some(Subject::ByteFloor),
@@ -95,7 +98,7 @@ impl Case {
         }
     }
 
-    /// Returns whether the loops of three and more ranks are written for this.
+    /// Returns whether the hand-written loops of three and more ranks cover this case.
     fn has_hand_floor(&self) -> bool {
         let written = match self.collective {
             Collective::Barrier => true,
@@ -107,7 +110,7 @@ impl Case {
         written && self.ranks > 2
     }
 
-    /// Returns whether the loop that moves the fewest bytes is written for this.
+    /// Returns whether the loop that moves the fewest bytes covers this case.
     fn has_byte_floor(&self) -> bool {
         self.collective == Collective::Allreduce
             && self.ranks == 2
@@ -115,7 +118,7 @@ impl Case {
             && self.bytes % LINE_BYTES == 0
     }
 
-    /// Returns whether a subject has anything to say here, in a team of this kind.
+    /// Returns whether a subject can be measured for this case, in a team of this kind.
     fn takes(&self, subject: Subject, team: Team) -> bool {
         match subject {
             Subject::Lineweave | Subject::Spin | Subject::Yield | Subject::Sleep => true,
@@ -124,7 +127,8 @@ impl Case {
             }
             Subject::ByteFloor => self.has_byte_floor(),
             Subject::OwnBarrier => self.collective.moves_data() && self.bytes <= LINE_BYTES,
-            // Beyond a line it is no floor, and tells whether CPUs are still where they were.
+            // For messages longer than a line the exchange is no floor, but it tells whether the CPUs are still in the
+            // same places.
             Subject::Floor => self.ranks == 2,
             Subject::HandFloor => self.has_hand_floor(),
             Subject::Memcpy => self.collective.moves_data() && self.bytes > LINE_BYTES,
@@ -136,15 +140,15 @@ impl Case {
 }
 
 impl Runner {
-    /// With these programs, on these CPUs.
+    /// Returns a runner with these programs, on these CPUs.
     pub fn new(peers: Peers, cpus: Vec<usize>) -> Runner {
         Runner { peers, crews: BTreeMap::new(), cpus, settings: BTreeMap::new() }
     }
 
-    /// Measures a case. `step` is told of every window before it begins.
+    /// Measures a case. `step` is called before every window.
     ///
     /// # Errors
-    /// A [`CliError`] when lineweave's own ranks fail, or a peer prints what cannot be.
+    /// A [`CliError`] when lineweave's own ranks fail, or a peer prints a line that cannot be a measurement.
     pub fn run(
         &mut self,
         case: &Case,
@@ -166,7 +170,7 @@ impl Runner {
             .map(|e| (e.team, e.windows.clone()))
             .collect();
         for entrant in entrants.into_iter().filter(|e| !e.windows.batches_ns.is_empty()) {
-            // A copy is one rank's own affair, whatever the team.
+            // A copy involves one rank only, whatever the team.
             let floor_of = floors
                 .get(&entrant.team)
                 .or_else(|| floors.values().next().filter(|_| floor == Some(Subject::Memcpy)));
@@ -206,7 +210,8 @@ impl Runner {
         Ok(entrants)
     }
 
-    /// The setting to measure a subject with, found once for each size of team, or why it is skipped.
+    /// Returns the setting to measure a subject with, which is found once for each size of team, or the reason why it
+    /// is skipped.
     fn setting(
         &mut self,
         case: &Case,
@@ -288,7 +293,7 @@ impl Runner {
             }
         };
         if subject == Subject::Spin && case.ranks > self.cpus.len() {
-            // Each hand-over takes until the kernel takes the CPU away: a window would last for many seconds.
+            // Each hand-over takes until the kernel takes the CPU away, so a window would last for many seconds.
             entrant.windows.miss();
             skip(format!(
                 "{} ranks that only spin on {} CPUs wait for the kernel's clock",

@@ -1,4 +1,4 @@
-//! Who is measured by a benchmark: the library in each of its ways, and those beside it.
+//! Subjects of a benchmark: the library with each way of waiting and of moving bytes, and the peers beside it.
 
 use super::definition::DefinitionError;
 use lineweave::settings::Wait;
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who is measured.
+/// A subject that is measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// The library's own choice for this machine.
+    /// The library with its own choice for this machine.
     Lineweave,
-    /// The library's barrier, by the same team.
+    /// The library's barrier, in the same team.
     #[serde(rename = "lineweave-barrier")]
     OwnBarrier,
-    /// The library when ranks keep looking.
+    /// The library with ranks that wait by spinning.
     #[serde(rename = "lineweave-spin")]
     Spin,
-    /// The library when ranks hand the CPU over between looks.
+    /// The library with ranks that yield the CPU between two looks.
     #[serde(rename = "lineweave-yield")]
     Yield,
-    /// The library when ranks sleep.
+    /// The library with ranks that sleep while they wait.
     #[serde(rename = "lineweave-sleep")]
     Sleep,
-    /// The library when bytes go through boxes only.
+    /// The library with all bytes going through the boxes.
     #[serde(rename = "lineweave-boxes")]
     Boxes,
-    /// The library by its best plan with cross-memory attach.
+    /// The library with its best plan that uses cross-memory attach.
     #[serde(rename = "lineweave-attach")]
     Attach,
-    /// The library when all buffers are shared memory.
+    /// The library with all buffers in shared memory.
     #[serde(rename = "lineweave-shared")]
     Shared,
-    /// The fewest bytes that an allreduce can move, by a loop written for it.
+    /// A hand-written loop that moves the fewest bytes that an allreduce can move.
     ByteFloor,
-    /// The fastest hand-written two-rank exchange, every layout tried.
+    /// The fastest hand-written exchange between two ranks, over all layouts.
     Floor,
     /// The fastest of many hand-written barriers, broadcasts or allreduces of three and more ranks.
     HandFloor,
@@ -73,13 +73,13 @@ impl Subject {
         Subject::StdBarrier,
     ];
 
-    /// The library with each way of waiting.
+    /// The subjects that measure the library with each way of waiting.
     pub const WAITS: [Subject; 3] = [Subject::Spin, Subject::Yield, Subject::Sleep];
 
-    /// The library by each way that bytes can go between processes.
+    /// The subjects that measure the library with each way of moving bytes between processes.
     pub const PATHS: [Subject; 3] = [Subject::Boxes, Subject::Attach, Subject::Shared];
 
-    /// Which way the bytes of the library are made to go.
+    /// Returns the way of moving bytes that this subject forces.
     pub fn path(self) -> Option<DataPath> {
         match self {
             Subject::Boxes => Some(DataPath::Boxes),
@@ -101,7 +101,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether the library itself is measured, and which way of waiting is forced then.
+    /// Returns whether the library itself is measured, and the way of waiting that is then forced.
     pub fn ours(self) -> Option<Option<Wait>> {
         match self {
             Subject::Lineweave | Subject::OwnBarrier | Subject::Boxes | Subject::Attach | Subject::Shared => {

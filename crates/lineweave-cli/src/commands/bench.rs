@@ -32,7 +32,7 @@ use lineweave_core::units::{Bytes, Nanos};
 use lineweave_tune::trial::TrialTeam;
 use std::path::PathBuf;
 
-/// Which kinds of team.
+/// The kinds of team to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Teams {
     Threads,
@@ -40,7 +40,7 @@ enum Teams {
     Both,
 }
 
-/// What to measure.
+/// Arguments of `lineweave bench`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
@@ -94,7 +94,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Launches with lineweave and without.
+    /// Returns the number of launches with lineweave, and as many without.
     fn launches(&self) -> usize {
         self.launches.unwrap_or(if self.quick { 3 } else { 7 }) as usize
     }
@@ -208,7 +208,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     Ok(())
 }
 
-/// Has these choices used. A choice that does not begin with its collective is for the collective that is measured, if it is one.
+/// Forces these choices. A choice that does not begin with a collective is for the collective that is measured, if there is only one.
 fn force(tuning: &mut Tuning, written: &str, definitions: &[Definition]) -> Result<(), CliError> {
     let one = definitions.first().map(|d| d.collective);
     let one = one.filter(|one| definitions.iter().all(|d| d.collective == *one));
@@ -230,7 +230,8 @@ fn force(tuning: &mut Tuning, written: &str, definitions: &[Definition]) -> Resu
     Ok(())
 }
 
-/// Records are shared: the fingerprint beside this says which machine's profile, no directory is named.
+/// Returns the source of the choices, for records. Records are shared: the fingerprint beside it identifies the profile, so no directory is
+/// named.
 pub(super) fn chosen_by(tuning: &Tuning) -> String {
     match &tuning.origin {
         Origin::Profile { .. } => "the profile of this machine".to_owned(),
@@ -239,7 +240,7 @@ pub(super) fn chosen_by(tuning: &Tuning) -> String {
     }
 }
 
-/// The settings, the node and the tuning that this machine's programs would use.
+/// Returns the settings, the node and the tuning that programs on this machine would use.
 ///
 /// # Errors
 /// A [`CliError`] when one of them cannot be read.
@@ -255,7 +256,7 @@ pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliEr
     Ok((settings, node, tuning))
 }
 
-/// The same, or with `--machine` a rehearsal: what would be chosen on that machine runs on this one.
+/// As [`here`], or with `--machine` a rehearsal: the choices for that machine run on this one.
 ///
 /// # Errors
 /// The errors of [`here`], and why the machine's description cannot be used.
@@ -272,7 +273,7 @@ fn here_or_rehearsed(session: &mut Session) -> Result<(Settings, NodeInfo, Tunin
     Ok((settings, node, tuning_of(&machine)))
 }
 
-/// Where the peers' programs are kept.
+/// Returns the directory of the peers' programs.
 fn peers_directory(arguments: &Arguments) -> PathBuf {
     let home = || {
         lineweave::cache::directory().unwrap_or_else(|| std::env::temp_dir().join("lineweave")).join("peers")
@@ -280,7 +281,7 @@ fn peers_directory(arguments: &Arguments) -> PathBuf {
     arguments.peers.clone().unwrap_or_else(home)
 }
 
-/// The definitions asked for, with the command line's changes.
+/// Returns the definitions that were asked for, with the command line's changes.
 fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
     let mut definitions = match arguments.name.as_str() {
         "all" => Definition::names().map(Definition::shipped).collect::<Result<_, _>>()?,
@@ -318,7 +319,7 @@ fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
         if arguments.paths && definition.collective.moves_data() {
             definition.subjects.extend(Subject::PATHS);
         }
-        // What was changed has to be a benchmark still.
+        // A changed definition still has to be a valid benchmark.
         let text = toml::to_string(definition).unwrap_or_default();
         *definition = Definition::parse(&definition.name.clone(), &text)?;
     }

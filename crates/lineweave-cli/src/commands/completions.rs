@@ -5,7 +5,7 @@ use crate::session::Session;
 use clap_complete::Shell;
 use serde::Serialize;
 
-/// Which shell.
+/// Arguments of `lineweave completions`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// The shell

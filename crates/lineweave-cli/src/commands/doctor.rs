@@ -6,7 +6,7 @@ use crate::node::NodeInfo;
 use crate::session::Session;
 use console::style;
 
-/// It takes the global options alone.
+/// Arguments of `lineweave doctor`: the global options alone.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {}
 

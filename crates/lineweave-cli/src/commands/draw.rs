@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// The arguments by which a plan is made, rather than read.
 const MADE: [&str; 8] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct", "counts"];
 
-/// What, and where to.
+/// Arguments of `lineweave draw`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
@@ -39,7 +39,7 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// The name of a drawing.
+/// Reads the name of a drawing.
 pub(super) fn svg(name: &str) -> Result<PathBuf, String> {
     match name.to_lowercase().ends_with(".svg") {
         true => to_write(name),
@@ -47,12 +47,12 @@ pub(super) fn svg(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// The plan on an axis of time, on the CPUs that ranks are placed on.
+/// Draws the plan on an axis of time, on the CPUs that ranks are placed on.
 fn timed(plan: &Plan, session: &mut Session) -> Result<String, CliError> {
     let Costs { tuning, topology, machine, .. } = session.costs()?;
     let shape = Shape::place(plan.ranks, &topology);
     let mut traces = Vec::new();
-    // Of a mesh without caches the model knows nothing.
+    // The model has no costs of a mesh without caches.
     if !machine.as_ref().is_some_and(|m| m.mesh.is_some() && m.coherent.is_none()) {
         let options = cost::Options { message: plan.bytes, ..cost::Options::default() };
         traces.extend(cost::timeline(&tuning.model, &shape, plan, &options));

@@ -1,4 +1,4 @@
-//! `lineweave env`: what `lineweave run` would set, for job scripts whose launch line cannot change.
+//! `lineweave env`: the variables that `lineweave run` would set, for job scripts whose launch line cannot change.
 
 use super::run::detect::Abi;
 use super::run::{library, preload, CHOOSER, COMMAND, PRELOAD};
@@ -7,7 +7,7 @@ use crate::session::Session;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The programs that the environment is for.
+/// Arguments of `lineweave env`: the programs that the environment is for.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// The MPI that the programs load [default: found out of each program where it is loaded]
@@ -20,7 +20,7 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Variables {
-    /// `null` for one that is to be unset.
+    /// Values by name; `null` for a variable that is to be unset.
     variables: BTreeMap<&'static str, Option<String>>,
 }
 
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     })
 }
 
-/// One word for any shell like the Bourne shell.
+/// Quotes a word for any shell like the Bourne shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

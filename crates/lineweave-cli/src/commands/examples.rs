@@ -3,7 +3,7 @@
 use clap::Command;
 use std::fmt::Write;
 
-/// A command, and what somebody wants beside the line that does it.
+/// A command, and its examples: the purpose, and the line that serves it.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
 const EXAMPLES: [Examples; 31] = [
@@ -192,12 +192,12 @@ const EXAMPLES: [Examples; 31] = [
     ),
 ];
 
-/// The examples of a command, by its full name.
+/// Returns the examples of a command, by its full name.
 pub fn of(name: &str) -> &'static [(&'static str, &'static str)] {
     EXAMPLES.iter().find(|(of, _)| *of == name).map_or(&[], |(_, examples)| examples)
 }
 
-/// Adds to each command's help its examples.
+/// Adds its examples to each command's help.
 pub fn add(command: Command) -> Command {
     let name = command.get_name().to_owned();
     below(command, &name)
@@ -224,7 +224,8 @@ fn below(command: Command, name: &str) -> Command {
 mod tests {
     use super::*;
 
-    /// What a shell would give to `lineweave`: the words behind its name, up to what the shell does itself.
+    /// Returns the arguments that a shell would pass to `lineweave`: the words after its name, without those that the
+    /// shell itself interprets.
     fn arguments(line: &str) -> Vec<String> {
         let line = line.strip_suffix(")\"").unwrap_or(line);
         let own = line.find("lineweave").expect("it is called");
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn every_command_that_is_shown_has_an_example() {
         fn look(command: &Command, name: &str) {
-            // It writes these pages.
+            // `lineweave man` writes these pages itself.
             if name == "lineweave man" {
                 return;
             }

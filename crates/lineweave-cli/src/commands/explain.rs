@@ -1,4 +1,4 @@
-//! `lineweave explain`: what is chosen, and why.
+//! `lineweave explain`: the choice for a call, and the reasons.
 
 mod nodes;
 mod trees;
@@ -21,7 +21,7 @@ use lineweave_core::select::{explain, list, select, Candidate, Choice, Question}
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
-/// What for.
+/// Arguments of `lineweave explain`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
@@ -46,20 +46,20 @@ pub struct Arguments {
     link: Option<nodes::Link>,
 }
 
-/// What a call runs, beside what the model alone says.
+/// The algorithm that a call runs, beside the model's own choice.
 struct Found {
     question: Question,
     origin: String,
-    /// What of the costs was measured and what assumed, where a matrix tells a part.
+    /// Sentences that say which costs were measured and which were assumed, where a matrix gives only a part of them.
     notes: Vec<String>,
     model: Model,
     choice: Choice,
     chosen: Chosen,
-    /// Of what a call runs.
+    /// Predicted time of the algorithm that the call runs.
     predicted: Nanos,
-    /// Of what a call runs, where it was measured at this very size.
+    /// Measured time of the algorithm that the call runs, where it was measured at this very size.
     measured_ns: Option<f64>,
-    /// What the model would choose if results need not be reproducible, where they have to be.
+    /// The model's choice if results need not be reproducible, where they have to be.
     free: Option<Choice>,
 }
 
@@ -81,7 +81,7 @@ struct ChoiceObject<'a> {
     notes: &'a [String],
 }
 
-/// The question.
+/// The question, as JSON.
 #[derive(Serialize)]
 struct AskedObject {
     collective: Collective,
@@ -92,7 +92,7 @@ struct AskedObject {
     team: &'static str,
 }
 
-/// The answer.
+/// The answer, as JSON.
 #[derive(Serialize)]
 struct ChosenObject<'a> {
     algorithm: &'a str,
@@ -185,7 +185,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         notes.extend(trees::beside(machine, &question, &choice, &made)?);
     }
     if arguments.candidates {
-        // A call chooses without them.
+        // The choice of a call is made without the list of other candidates.
         choice.considered = session.out.while_slow(&question, || list(&tuning.model, &question))?.considered;
     }
     let Call { chosen, predicted, measured_ns } =
@@ -238,7 +238,7 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
     Ok(())
 }
 
-/// The best of the plans that reach other processes' memory through the kernel, and the best of those through boxes.
+/// Returns the best plan that reads other processes' memory through the kernel, and the best plan that goes through the boxes.
 fn paths(found: &Found) -> [Option<&Candidate>; 2] {
     let best = |reaches: bool| {
         let of = |c: &&Candidate| found.question.attach && c.reaches(&found.question) == reaches;
@@ -247,7 +247,7 @@ fn paths(found: &Found) -> [Option<&Candidate>; 2] {
     [best(true), best(false)]
 }
 
-/// What becomes of cross-memory attach.
+/// Returns a line about the use of cross-memory attach.
 fn attach_line(found: &Found) -> Option<String> {
     let said = |c: &Candidate| {
         let least = if c.given_up { "at least " } else { "" };
@@ -261,7 +261,7 @@ fn attach_line(found: &Found) -> Option<String> {
     ))
 }
 
-/// What reproducible results cost.
+/// Returns a sentence about the cost of reproducible results.
 fn price(fixed: &Choice, free: &Choice) -> String {
     let name = Named::new(free.algorithm, &free.params);
     let more = (fixed.predicted.0 / free.predicted.0.max(1e-9) - 1.0) * 100.0;

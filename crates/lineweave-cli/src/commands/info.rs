@@ -1,4 +1,4 @@
-//! `lineweave info`: the node as a person wants to see it.
+//! `lineweave info`: a description of the node for people.
 
 use crate::error::CliError;
 use crate::node::NodeInfo;
@@ -6,7 +6,7 @@ use crate::session::{mixed, Session};
 use lineweave::topology::Source;
 use lineweave::tuning::Tuning;
 
-/// It takes the global options alone.
+/// Arguments of `lineweave info`: the global options alone.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {}
 

@@ -11,7 +11,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::machine::{self, Machine};
 use serde::Serialize;
 
-/// Which.
+/// Arguments of `lineweave list`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Only this collective's algorithms
@@ -59,11 +59,11 @@ struct MachineRow<'a> {
     arch: &'a str,
     topology: Option<&'a str>,
     cpus: Option<usize>,
-    /// Who measured its matrix.
+    /// The authors of the machine's matrix.
     matrix: Option<&'a str>,
 }
 
-/// Lists them.
+/// Lists the algorithms or the machines.
 ///
 /// # Errors
 /// [`CliError::Output`].
@@ -101,7 +101,7 @@ fn machines(session: &mut Session) -> Result<(), CliError> {
         );
     }
     for (file, machine) in measured {
-        // The others' CPUs are told by their topologies.
+        // The CPUs of other machines follow from their topologies.
         all.push(match machine.topology.value {
             Some(_) => machine,
             None => with_matrix(&file, machine)?,

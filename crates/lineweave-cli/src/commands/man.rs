@@ -10,11 +10,11 @@ use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What commands end with.
+/// The exit statuses of the commands.
 const STATUS: &str = "0 when all was done; 1 when it could not be done, or was refuted; 2 when the command line means nothing. \
     `lineweave run` ends with the status of the program, or of the rank that failed.";
 
-/// Where to.
+/// Arguments of `lineweave man`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// The directory, made when it does not exist
@@ -26,7 +26,7 @@ struct Page<'a> {
     file: &'a Path,
 }
 
-/// Writes the pages and names them.
+/// Writes the pages and prints their paths.
 ///
 /// # Errors
 /// [`CliError::Write`] when the directory cannot be written.
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     Ok(())
 }
 
-/// Writes the page of a command, and those of what can be asked for below it.
+/// Writes the page of a command, and those of the commands below it.
 fn write_pages(command: &Command, name: &str, directory: &Path, pages: &mut Vec<PathBuf>) -> io::Result<()> {
     for below in command.get_subcommands().filter(|c| !c.is_hide_set()) {
         write_pages(below, &format!("{name} {}", below.get_name()), directory, pages)?;
@@ -59,7 +59,7 @@ fn write_pages(command: &Command, name: &str, directory: &Path, pages: &mut Vec<
     Ok(())
 }
 
-/// A command's page.
+/// Returns the page of a command.
 fn text_of(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     let generated = clap_mangen::Man::new(command.clone())
         .source(concat!("lineweave ", env!("CARGO_PKG_VERSION")))
@@ -67,7 +67,7 @@ fn text_of(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     generated.render_title(&mut page)?;
     generated.render_name_section(&mut page)?;
-    // The generated synopsis leaves out what options take.
+    // The generated synopsis leaves out the values of options.
     let usage = command.clone().render_usage().to_string();
     let mut synopsis = Roff::new();
     synopsis.control("SH", ["SYNOPSIS"]).text([roman(usage.trim_start_matches("Usage: "))]);

@@ -1,4 +1,4 @@
-//! `lineweave measure`: what this machine costs, as a profile; or a described one, in virtual time.
+//! `lineweave measure`: the costs of this machine, as a profile; or those of a described machine, in virtual time.
 
 mod simulated;
 
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Steps of the progress bar.
 const STEPS: u64 = 1000;
 
-/// How, and where to.
+/// Arguments of `lineweave measure`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Where to keep the profile [default: the cache, by machine fingerprint, where programs find it; with --machine
@@ -43,7 +43,7 @@ struct ProfileObject<'a> {
     unidentified: usize,
 }
 
-/// A cell that the plausibility gate found odd.
+/// A cell that the plausibility gate found implausible.
 #[derive(Serialize)]
 struct Flagged<'a> {
     probe: &'a str,
@@ -51,10 +51,10 @@ struct Flagged<'a> {
     flags: &'a [String],
 }
 
-/// Measures, saves and shows.
+/// Measures, saves and shows the profile.
 ///
 /// # Errors
-/// A [`CliError`] when this machine cannot be measured or the profile not be kept.
+/// A [`CliError`] when this machine cannot be measured or the profile cannot be kept.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if let Some(name) = session.machine_option().map(str::to_owned) {
         return simulated::run(&name, arguments, session);
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             file
         }
     };
-    // A pipe or a device takes it as it comes.
+    // A pipe or a device is written without that check.
     if file.is_file() || !file.exists() {
         expect_room(&file, "-o")?;
     }
@@ -115,7 +115,7 @@ fn report(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(format!("pass {}: {} {}", progress.pass, progress.cell, Nanos(progress.median_ns)));
 }
 
-/// Keeps the profile; beside a fuller one of the same machine, rather than in its place.
+/// Keeps the profile; if there is a fuller one of the same machine, beside it rather than in its place.
 fn save(file: &Path, profile: &Profile, session: &Session) -> Result<PathBuf, CliError> {
     let file = match fuller(file, profile) {
         true => {

@@ -31,7 +31,7 @@ use crate::session::Session;
 use clap::Subcommand;
 use std::fmt::Write;
 
-/// The commands by what somebody wants to do.
+/// The commands, grouped by task.
 const TASKS: [(&str, &[&str]); 5] = [
     ("Measure this machine", &["tune", "measure", "doctor", "info", "fit", "profile", "report"]),
     ("Choose and explain plans", &["explain", "list", "plan", "draw", "verify"]),
@@ -40,7 +40,7 @@ const TASKS: [(&str, &[&str]); 5] = [
     ("Set up a shell", &["completions", "man"]),
 ];
 
-/// The help of the whole command, whose commands stand by task: `clap` knows one heading for all.
+/// Sets the help of the whole command to one that groups the commands by task: `clap` has only one heading for all.
 pub fn by_task(command: clap::Command) -> clap::Command {
     let mut tasks = String::new();
     for (task, names) in TASKS {
@@ -55,7 +55,7 @@ pub fn by_task(command: clap::Command) -> clap::Command {
     ))
 }
 
-/// What can be asked for.
+/// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Measure this machine, and keep the fastest plans for all programs
@@ -107,10 +107,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// A [`CliError`] that says why not.
+    /// The errors of the command.
     pub fn run(&self, session: &mut Session) -> Result<(), CliError> {
         match self {
             Command::Tune(arguments) => tune::run(arguments, session),

@@ -11,7 +11,7 @@ use lineweave_core::units::{Bytes, LINE};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What for.
+/// Arguments of `lineweave plan`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
@@ -43,7 +43,7 @@ struct Object<'a> {
     text: Option<String>,
 }
 
-/// How much a plan does and takes.
+/// The numbers of ops, flags and bytes of a plan.
 #[derive(Serialize)]
 struct Stats {
     ops: usize,
@@ -101,7 +101,7 @@ impl Stats {
 /// Prints the plan.
 ///
 /// # Errors
-/// A [`CliError`] when there is none.
+/// A [`CliError`] when there is no plan.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let collective = arguments.collective;
     let plan = arguments.wanted.plan(session, collective, arguments.algorithm.as_deref())?;
@@ -143,7 +143,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     ))
 }
 
-/// What a plan is, in one line.
+/// Returns a summary of a plan in one line.
 pub fn headline(plan: &Plan) -> String {
     let mut line = format!("{} {}", plan.name(), plan.params).trim_end().to_owned();
     line += &format!(": {} ranks", plan.ranks);
@@ -156,7 +156,7 @@ pub fn headline(plan: &Plan) -> String {
     line
 }
 
-/// An algorithm's full name.
+/// Returns an algorithm's full name.
 pub fn full_name(algorithm: &Algorithm) -> String {
     format!("{}/{}", algorithm.collective, algorithm.name)
 }

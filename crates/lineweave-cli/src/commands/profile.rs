@@ -1,4 +1,4 @@
-//! `lineweave profile`: profiles side by side, what is added to one, matrices from and for others, and what stands in for one.
+//! `lineweave profile`: comparison of profiles, additions to one, exchange of matrices with other tools, and adopted costs.
 
 mod adopt;
 mod export;
@@ -16,7 +16,7 @@ use lineweave_lab::models::link;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to do with profiles.
+/// Arguments of `lineweave profile`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -37,7 +37,7 @@ enum What {
     Adopt(adopt::Adopt),
 }
 
-/// What to keep, and where.
+/// Arguments of `lineweave profile link`.
 #[derive(clap::Args, Debug)]
 struct Link {
     /// What `lineweave run --link FILE` wrote
@@ -48,7 +48,7 @@ struct Link {
     to: Option<PathBuf>,
 }
 
-/// Which ones.
+/// Arguments of `lineweave profile diff`.
 #[derive(clap::Args, Debug)]
 struct Diff {
     /// The one
@@ -62,7 +62,7 @@ struct Diff {
     full: bool,
 }
 
-/// One parameter in both.
+/// One parameter in both profiles.
 #[derive(Serialize)]
 struct Row {
     parameter: String,
@@ -77,13 +77,13 @@ struct Row {
     b_ns: Option<f64>,
     b_ci_low_ns: Option<f64>,
     b_ci_high_ns: Option<f64>,
-    /// B by A.
+    /// B's value divided by A's.
     ratio: Option<f64>,
-    /// True if the intervals lie apart; not known where either has none.
+    /// True if the intervals do not overlap; `None` where either is missing.
     significant: Option<bool>,
 }
 
-/// Compares, or adds.
+/// Runs the subcommand.
 ///
 /// # Errors
 /// A [`CliError`] when a file cannot be read or written.
@@ -115,7 +115,7 @@ fn keep(link: &Link, session: &mut Session) -> Result<(), CliError> {
     }
 }
 
-/// Where they are now.
+/// The file that the cells were added to.
 #[derive(Serialize)]
 struct Kept {
     file: String,
@@ -175,12 +175,12 @@ fn compare(diff: &Diff, session: &mut Session) -> Result<(), CliError> {
     session.out.line(&format!("\n{apart} of {} differ: their intervals lie apart", pairs.len()))
 }
 
-/// What makes two parameters the same.
+/// Returns the fields by which two parameters count as the same.
 fn key(p: &Parameter) -> (&str, Option<Level>, Option<&str>, Option<u64>, Option<u32>) {
     (&p.parameter, p.level, p.layout.as_deref(), p.bytes, p.tau)
 }
 
-/// A's parameters with B's, then those that only B has.
+/// Pairs A's parameters with B's, followed by those that only B has.
 fn paired<'a>(a: &'a [Parameter], b: &'a [Parameter]) -> Vec<(Option<&'a Parameter>, Option<&'a Parameter>)> {
     let in_b = |p: &Parameter| b.iter().find(|q| key(q) == key(p));
     let only_b = b.iter().filter(|q| !a.iter().any(|p| key(p) == key(q)));

@@ -1,5 +1,5 @@
-//! `lineweave rank-job`: a rank of a team of processes that `bench` or `tune` started. Trials come on standard
-//! input, answers go to standard output, a line of JSON each.
+//! `lineweave rank-job`: a rank of a team of processes that `bench` or `tune` started. Trials come on standard input,
+//! and answers go to standard output; each is a line of JSON.
 
 use super::bench::first;
 use crate::error::CliError;
@@ -9,7 +9,7 @@ use lineweave_tune::trial::serve;
 use std::io;
 use std::process::Command;
 
-/// Everything is in the environment that the team's creator made.
+/// Arguments of `lineweave rank-job`. The team's creator passes everything else in the environment.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// What to do for `bench first`, instead of trials
@@ -17,7 +17,7 @@ pub struct Arguments {
     first: Option<String>,
 }
 
-/// Serves until standard input ends.
+/// Serves trials until standard input ends.
 ///
 /// # Errors
 /// [`CliError::Runtime`] when the environment holds no team.
@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments, _: &mut Session) -> Result<(), CliError> {
     Ok(serve(comm, io::stdin().lock(), io::stdout().lock())?)
 }
 
-/// The command that is a rank.
+/// Returns a function that makes the command which starts a rank.
 ///
 /// # Errors
 /// [`CliError::OwnFile`].

@@ -12,7 +12,7 @@ use lineweave_core::units::Nanos;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Whose teams.
+/// Arguments of `lineweave who`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Show only the teams of this process [default: of all processes that you may look at]
@@ -59,7 +59,7 @@ struct RankRow<'a> {
 /// Shows the teams.
 ///
 /// # Errors
-/// [`CliError::Runtime`] when a process cannot be looked at; [`CliError::NoTeam`] when it has none.
+/// [`CliError::Runtime`] when a process cannot be inspected; [`CliError::NoTeam`] when it has no team.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let teams = who::teams(arguments.pid)?;
     if let (Some(pid), true) = (arguments.pid, teams.is_empty()) {
@@ -203,7 +203,7 @@ fn state(view: &RankView) -> &'static str {
     }
 }
 
-/// How many, and their memory.
+/// Returns the number of plans, and their memory.
 fn plans(setup: &Setup) -> String {
     match setup.plans {
         0 => "-".to_owned(),
@@ -211,7 +211,7 @@ fn plans(setup: &Setup) -> String {
     }
 }
 
-/// The first few of them.
+/// Returns the first few of the ranks, and the number of the others.
 fn some(ranks: &[usize]) -> String {
     let (shown, more) = ranks.split_at(ranks.len().min(8));
     let shown: Vec<String> = shown.iter().map(usize::to_string).collect();

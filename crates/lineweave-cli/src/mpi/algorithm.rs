@@ -1,4 +1,4 @@
-//! An algorithm of a library of MPI, and how it is forced.
+//! An algorithm of an MPI library, and the settings that force it.
 
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::Form;
@@ -6,12 +6,12 @@ use lineweave_lab::models::Form;
 /// Environment variables, each with its value.
 pub type Variables = Vec<(String, String)>;
 
-/// For how many ranks a library's algorithm is.
+/// The numbers of ranks that a library's algorithm is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {
     /// Any number.
     All,
-    /// Two.
+    /// Two ranks only.
     Two,
     /// Even numbers.
     Even,
@@ -30,7 +30,7 @@ impl For {
     }
 }
 
-/// An algorithm.
+/// An algorithm of a library.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Algorithm {
     /// The collective.
@@ -41,16 +41,17 @@ pub struct Algorithm {
     pub value: String,
     /// The closed form of its messages, if it has one.
     pub form: Option<Form>,
-    /// Collectives that it calls itself: they are not forced beside it.
+    /// Collectives that the algorithm calls itself: they are not forced beside it.
     pub calls: &'static [Collective],
-    /// The shortest message that it takes, in bytes of doubles: what is scattered has an element for each rank.
+    /// The shortest message that it takes, in bytes of doubles: a message that is scattered has an element for each rank.
     pub least: u64,
 }
 
-/// A line of a library's table: number or name of the setting, the name shown, the ranks that it is for, its form for so many ranks.
+/// A line of a library's table: number or name of the setting, the name that is shown, the numbers of ranks that it is for, and its
+/// closed form for a number of ranks.
 pub(super) type Row = (&'static str, &'static str, For, fn(usize) -> Option<Form>);
 
-/// Returns a table's algorithms for so many ranks.
+/// Returns the algorithms of a table for so many ranks.
 pub(super) fn of_rows(collective: Collective, rows: &[Row], ranks: usize) -> Vec<Algorithm> {
     let algorithm = |&(value, name, holds, form): &Row| {
         let form = form(ranks).filter(|f| f.stages(ranks, 1).is_ok());
@@ -62,19 +63,19 @@ pub(super) fn of_rows(collective: Collective, rows: &[Row], ranks: usize) -> Vec
     rows.iter().filter_map(algorithm).collect()
 }
 
-/// A form whatever the number of ranks.
+/// A closed form for any number of ranks.
 macro_rules! always {
     ($form:expr) => {
         |_| Some($form)
     };
 }
-/// No form: not made of messages, or of messages in an order that no closed form has.
+/// No closed form: the algorithm is not made of messages, or sends them in an order that no closed form has.
 macro_rules! never {
     () => {
         |_| None
     };
 }
-/// A form of two ranks alone.
+/// A closed form for two ranks only.
 macro_rules! of_two {
     ($form:expr) => {
         |ranks| (ranks == 2).then_some($form)

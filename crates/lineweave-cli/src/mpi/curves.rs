@@ -25,14 +25,14 @@ impl Cell {
 pub struct Curves(BTreeMap<Cell, Vec<f64>>);
 
 impl Curves {
-    /// Adds what one launch timed: of each case the median of its batches.
+    /// Adds the times of one launch: for each case, the median of its batches.
     pub fn add(&mut self, lines: &[Line]) {
         for line in lines {
             self.0.entry(Cell::new(&line.task, line.bytes)).or_default().push(median(&line.times));
         }
     }
 
-    /// Adds a launch's time as it is.
+    /// Adds one time of a launch.
     pub fn push(&mut self, cell: Cell, nanos: f64) {
         self.0.entry(cell).or_default().push(nanos);
     }
@@ -42,12 +42,12 @@ impl Curves {
         self.launches(task, bytes).map(median)
     }
 
-    /// Returns each launch's time, in their order.
+    /// Returns each launch's time, in the order of launches.
     pub fn launches(&self, task: &str, bytes: u64) -> Option<&[f64]> {
         self.0.get(&Cell::new(task, bytes)).map(Vec::as_slice)
     }
 
-    /// Returns what was timed, with its median.
+    /// Returns the timed cases, each with its median.
     pub fn cells(&self) -> impl Iterator<Item = (&Cell, f64)> {
         self.0.iter().map(|(cell, times)| (cell, median(times)))
     }

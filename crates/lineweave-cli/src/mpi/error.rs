@@ -1,9 +1,9 @@
-//! Why an MPI cannot be measured.
+//! Errors of measuring an MPI.
 
 use std::io;
 use thiserror::Error;
 
-/// Why an MPI could not be measured: each says what was expected, what was found and what to do.
+/// Reason why an MPI could not be measured: each says what was expected, what was found and what to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -15,7 +15,7 @@ pub enum HostError {
         "the program that ranks run cannot be built: {0}; it needs a C compiler, cc or the one that CC names"
     )]
     Build(String),
-    /// A place for it.
+    /// The directory for the program cannot be used.
     #[error("a directory for the program that ranks run: {0}; TMPDIR names another place")]
     Directory(io::Error),
     /// The launcher ended without the ranks' answers.
@@ -26,12 +26,12 @@ pub enum HostError {
         /// The last line of its output.
         how: String,
     },
-    /// One rank has nobody to talk to.
+    /// The launcher started only one rank, which has no peer.
     #[error("`{command}` starts {ranks} rank: expected 2 or more, as by `-n 2`")]
     Alone {
         /// The launcher's line.
         command: String,
-        /// Found.
+        /// Number of ranks found.
         ranks: usize,
     },
     /// Ranks on several nodes.
@@ -39,13 +39,13 @@ pub enum HostError {
     Nodes {
         /// The launcher's line.
         command: String,
-        /// Found.
+        /// Number of nodes found.
         nodes: usize,
     },
     /// A library whose settings are not known.
     #[error("the algorithms of `{0}` cannot be forced: known are the settings of Open MPI 4 and 5, MPICH from 4.0 on, and Intel MPI")]
     Unknown(String),
-    /// Another MPI than asked for.
+    /// The MPI is not the one that was asked for.
     #[error("the launcher is of {found}, and the rules are to be for {wanted}")]
     Other {
         /// The MPI that the ranks report.
@@ -53,7 +53,7 @@ pub enum HostError {
         /// The MPI that was asked for.
         wanted: &'static str,
     },
-    /// Nothing of what was tried could be measured.
+    /// No algorithm could be measured.
     #[error("nothing could be measured: {0}")]
     Nothing(String),
 }

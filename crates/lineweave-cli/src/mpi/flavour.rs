@@ -1,4 +1,4 @@
-//! The kinds of MPI libraries, and how the algorithms of each are forced.
+//! The kinds of MPI libraries, and the way to force the algorithms of each.
 
 use super::{intel, mpich, openmpi, Algorithm, HostError, Variables};
 use crate::bench::installed::Mpi;
@@ -18,7 +18,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// By what the library calls itself.
+    /// Returns the flavour for a library's version string.
     ///
     /// # Errors
     /// [`HostError::Unknown`].
@@ -28,7 +28,7 @@ impl Flavour {
             rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         };
         match (number("Open MPI v"), number("MPICH Version:"), version.starts_with("Intel(R) MPI")) {
-            // From 6 on rules are read in another form.
+            // Version 6 and later read rules in another form.
             (Some(4 | 5), ..) => Ok(Flavour::Openmpi),
             (_, Some(4..), _) => Ok(Flavour::Mpich),
             (.., true) => Ok(Flavour::Intel),

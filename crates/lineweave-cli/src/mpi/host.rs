@@ -1,4 +1,4 @@
-//! The ranks of an MPI under its own launcher: built once, started as often as is asked.
+//! The ranks of an MPI under its own launcher: the program is built once, and started as often as is asked.
 
 use super::HostError;
 use crate::bench::installed::Mpi;
@@ -14,28 +14,28 @@ use tempfile::TempDir;
 const PROGRAM: &str = include_str!("../../bench/mpi/channel.c");
 /// The time limit of a launch.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How often a launch is looked after.
+/// Interval between two checks of a launch.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The facts that ranks report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Nodes that they are on.
+    /// Number of nodes that the ranks are on.
     pub nodes: usize,
-    /// CPUs of the first rank's node.
+    /// Number of CPUs of the first rank's node.
     pub cpus: usize,
     /// The library's version string.
     pub version: String,
 }
 
-/// One case's times in ns, a batch each.
+/// One case's times in ns, one for each batch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Line {
     /// A task of `channel.c`: a collective, or `pingpong`.
     pub task: String,
-    /// Length.
+    /// Length in bytes.
     pub bytes: u64,
     /// Times, at least one.
     pub times: Vec<f64>,
@@ -46,18 +46,18 @@ pub struct Line {
 pub struct Failed {
     /// The lines that were measured before the failure.
     pub before: Vec<Line>,
-    /// The last line of its output.
+    /// The last line of the launch's output.
     pub how: String,
 }
 
-/// The program, and how it is started.
+/// The program that ranks run, and the way to start it.
 #[derive(Debug)]
 pub struct Host {
     /// The MPI.
     pub mpi: Mpi,
-    /// The launcher's line.
+    /// The command line of the launcher.
     pub command: String,
-    /// The facts that its ranks reported.
+    /// The facts that the ranks reported.
     pub facts: Facts,
     words: Vec<OsString>,
     program: std::path::PathBuf,
@@ -65,10 +65,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// Builds the program for the launcher's MPI, or the one below `prefix`, and starts it once for its ranks' answers.
+    /// Builds the program for the launcher's MPI, or the one below `prefix`, and starts it once to get the facts from its ranks.
     ///
     /// # Errors
-    /// [`HostError`] where there is no such MPI, ranks do not run, are one alone or on several nodes.
+    /// [`HostError`] where there is no such MPI, the ranks do not run, there is only one, or they are on several nodes.
     pub fn start(words: &[OsString], prefix: Option<&Path>) -> Result<Host, HostError> {
         let Some(launcher) = words.first() else {
             return Err(HostError::NoMpi("no launcher is given".to_owned()));
@@ -101,10 +101,11 @@ impl Host {
         }
     }
 
-    /// Starts the ranks once with these variables and returns what they timed: each task, written `bcast:8,64`, for `window_ms` a length.
+    /// Starts the ranks once with these variables and returns their times: each task, written `bcast:8,64`, for `window_ms` at each
+    /// length.
     ///
     /// # Errors
-    /// [`Failed`], with what was timed until then.
+    /// [`Failed`], with the lines that were timed until then.
     pub fn launch(
         &self,
         tasks: &[String],
@@ -117,7 +118,7 @@ impl Host {
         }
     }
 
-    /// Returns what is set for ranks that share CPUs.
+    /// Returns the settings for ranks that share CPUs.
     pub fn crowded(&self) -> &'static [(&'static str, &'static str)] {
         self.mpi.crowded(self.facts.ranks, self.facts.cpus)
     }
@@ -135,7 +136,7 @@ impl Host {
         }
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.args(&self.words[1..]).arg(&self.program).arg(window_ms.to_string()).args(tasks);
-        // A group of its own, so that all of it can be ended.
+        // The launcher gets a process group of its own, so that all its processes can be ended.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| (String::new(), format!("it cannot be started: {e}")))?;
         let running = interrupt::running(&child);
@@ -158,7 +159,7 @@ impl Host {
     }
 }
 
-/// Waits for the launcher, and ends it where it takes too long.
+/// Waits for the launcher, and ends it when it takes too long.
 fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
     let start = Instant::now();
     loop {
@@ -178,14 +179,14 @@ fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // What was said before an error counts.
+            // Output before an error counts.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Returns what a launcher said last that says something: frames and rules of dashes do not.
+/// Returns the last meaningful line of a launcher's output; frames and lines of dashes are skipped.
 fn last_words(text: &str) -> Option<String> {
     let says = |line: &&str| line.chars().filter(|c| c.is_alphabetic()).count() > 8;
     let last = text.lines().map(str::trim).rfind(says)?;
@@ -200,7 +201,7 @@ fn facts(line: &str) -> Option<Facts> {
     Some(Facts { ranks, nodes, cpus, version: words.next()?.trim().to_owned() })
 }
 
-/// Returns the lines `task bytes ns ns ...` of a launch; others are the launcher's.
+/// Returns the lines `task bytes ns ns ...` of a launch; other lines come from the launcher.
 pub fn lines(text: &str) -> Vec<Line> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

@@ -1,5 +1,5 @@
-//! Intel MPI's algorithms by the numbers of `I_MPI_ADJUST_*`, as Intel's Developer Reference lists them. A number that a version does not
-//! have is taken for no setting there, so each is measured and none is taken for what it is called.
+//! Intel MPI's algorithms by the numbers of `I_MPI_ADJUST_*`, as Intel's Developer Reference lists them. A version that does not have a
+//! number ignores the setting, so each algorithm is measured, and none is trusted by its name.
 
 use super::algorithm::{always, never, of_rows, Algorithm, For, Row, Variables};
 use lineweave_core::collective::Collective;
@@ -89,7 +89,7 @@ pub(super) fn algorithms(collective: Collective, ranks: usize) -> Vec<Algorithm>
     all
 }
 
-/// The variable of a collective.
+/// Returns the variable of a collective.
 pub fn variable(collective: Collective) -> String {
     format!("I_MPI_ADJUST_{}", collective.name().to_uppercase())
 }

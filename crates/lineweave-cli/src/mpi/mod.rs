@@ -1,10 +1,11 @@
-//! Somebody's MPI, started by the launcher's line that they give: its channel and its collectives, each algorithm forced in turn.
+//! A user's MPI, started by a given command line of its launcher: its channel and its collectives, with each algorithm forced in
+//! turn.
 //!
 //! 1. [`Host`] starts `bench/mpi/channel.c` under the launcher and reads its times.
-//! 2. [`Flavour`] says which algorithms a library of MPI has, how they are forced and which closed form each has.
+//! 2. [`Flavour`] knows the algorithms of a library of MPI, the settings that force them and the closed form of each.
 //! 3. [`Runs`] packs the forced algorithms into launches, one of each collective, and repeats them in rounds with the default.
 //! 4. [`Curves`] are the medians of the rounds.
-//! 5. [`rules`] writes choices of algorithms as what the library reads.
+//! 5. [`rules`] writes choices of algorithms in the form that the library reads.
 
 mod algorithm;
 mod curves;

@@ -1,5 +1,5 @@
-//! MPICH's algorithms by name, as its control variables take them. CH4's own collectives are put aside for what is forced: they are asked
-//! first, and where all ranks are on one node they use shared memory without messages.
+//! MPICH's algorithms by name, as its control variables take them. CH4's own collectives are switched off to force another algorithm:
+//! MPICH asks them first, and where all ranks are on one node they use shared memory without messages.
 
 use super::algorithm::{always, never, of_rows, Algorithm, For, Row, Variables};
 use lineweave_core::collective::Collective;
@@ -71,18 +71,18 @@ pub(super) fn algorithms(collective: Collective, ranks: usize) -> Vec<Algorithm>
     of_rows(collective, rows(collective), ranks)
 }
 
-/// Returns whether it is one of CH4's shared memory.
+/// Returns whether an algorithm is one of CH4's shared memory.
 pub fn is_shared(algorithm: &Algorithm) -> bool {
     algorithm.value == SHARED
 }
 
-/// Returns the settings that put CH4's own collective aside.
+/// Returns the settings that switch CH4's own collective off.
 pub(super) fn aside(collective: Collective) -> Variables {
     let name = format!("MPIR_CVAR_{}_DEVICE_COLLECTIVE", collective.name().to_uppercase());
     vec![("MPIR_CVAR_DEVICE_COLLECTIVES".into(), "percoll".into()), (name, "0".into())]
 }
 
-/// Returns the settings that force an algorithm; a call that it is not for then fails instead of using another.
+/// Returns the settings that force an algorithm; a call for which the algorithm is unsuitable then fails instead of using another.
 pub(super) fn force(algorithm: &Algorithm) -> Variables {
     let collective = algorithm.collective.name().to_uppercase();
     let mut variables = match is_shared(algorithm) {

@@ -21,7 +21,7 @@ fn rows(collective: Collective) -> &'static [Row] {
         ],
         Collective::Bcast => &[
             ("1", "basic_linear", For::All, always!(Form::FlatBcast)),
-            // Its chains are four.
+            // Open MPI uses four chains.
             ("2", "chain", For::All, |n| (n <= 5).then_some(Form::TreeBcast { degree: 4 })),
             ("3", "pipeline", For::All, always!(Form::TreeBcast { degree: 1 })),
             ("4", "split_binary_tree", For::All, never!()),
@@ -71,7 +71,8 @@ fn rows(collective: Collective) -> &'static [Row] {
     }
 }
 
-/// Returns the algorithms of a collective that this installation lists itself; all of the table where it cannot be asked.
+/// Returns the algorithms of a collective that this installation lists itself, or all of the table where it cannot be
+/// asked.
 pub(super) fn algorithms(mpi: &Mpi, collective: Collective, ranks: usize) -> Vec<Algorithm> {
     let mut all = of_rows(collective, rows(collective), ranks);
     if let Some(listed) = listed(mpi) {
@@ -95,7 +96,7 @@ pub(super) fn algorithms(mpi: &Mpi, collective: Collective, ranks: usize) -> Vec
     all
 }
 
-/// The names that the installation's `ompi_info` lists, by collective and number.
+/// Returns the names that the installation's `ompi_info` lists, by collective and number.
 fn listed(mpi: &Mpi) -> Option<BTreeMap<(String, String), String>> {
     let mut command = Command::new(mpi.tool("ompi_info"));
     mpi.environment(&mut command);
@@ -105,7 +106,7 @@ fn listed(mpi: &Mpi) -> Option<BTreeMap<(String, String), String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Reads `mca:coll:tuned:param:coll_tuned_bcast_algorithm:enumerator:value:6:binomial`.
+/// Reads lines such as `mca:coll:tuned:param:coll_tuned_bcast_algorithm:enumerator:value:6:binomial`.
 fn enumerators(text: &str) -> BTreeMap<(String, String), String> {
     let line = |line: &str| {
         let rest = line.strip_prefix("mca:coll:tuned:param:coll_tuned_")?;
@@ -119,7 +120,7 @@ fn enumerators(text: &str) -> BTreeMap<(String, String), String> {
 /// Returns the settings that let the component `tuned` decide, and read rules.
 pub(super) fn ruled() -> Variables {
     vec![
-        // Others would be asked before it, where they have a higher priority.
+        // Other components with a higher priority would be asked first.
         ("OMPI_MCA_coll".into(), "^han,sm,xhc,acoll,adapt,hcoll,ucc".into()),
         ("OMPI_MCA_coll_tuned_use_dynamic_rules".into(), "1".into()),
     ]

@@ -1,4 +1,4 @@
-//! The request of a command: the launcher, the collectives, and how much is measured.
+//! The request of a command: the launcher, the collectives, and the effort of measuring.
 
 use super::{Algorithm, Effort, Flavour, Host, HostError, Runs};
 use crate::interrupt;
@@ -9,34 +9,34 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// From a double to a MiB.
+/// Lengths from a double to a MiB.
 const BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 const QUICK_BYTES: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
-/// Rounds, and how long a case is timed in a launch, in ms.
+/// Number of rounds, and the milliseconds that a case is timed for in a launch.
 const ROUNDS: (usize, u32) = (3, 15);
 const QUICK_ROUNDS: (usize, u32) = (1, 8);
 
-/// The request.
+/// The request of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     /// The launcher and its options.
     pub launcher: &'a [OsString],
-    /// Where the MPI is, if not where its launcher is.
+    /// The prefix of the MPI, if it is not the launcher's.
     pub prefix: Option<&'a Path>,
-    /// Collectives; all where there are none.
+    /// Collectives; empty for all.
     pub collectives: &'a [Collective],
-    /// Lengths; the usual ones where there are none.
+    /// Lengths; empty for the usual ones.
     pub bytes: &'a [Size],
-    /// One round and four lengths.
+    /// True for a quick run with one round and four lengths.
     pub quick: bool,
-    /// Rounds, if not the usual number.
+    /// Number of rounds, if not the usual one.
     pub rounds: Option<u8>,
     /// True if the channel is measured too.
     pub channel: bool,
 }
 
 impl Order<'_> {
-    /// Starts the ranks and asks what they are.
+    /// Starts the ranks, and determines the library's flavour.
     ///
     /// # Errors
     /// [`HostError`].
@@ -47,7 +47,7 @@ impl Order<'_> {
         Ok((host, flavour))
     }
 
-    /// Returns how much is measured.
+    /// Returns the effort of measuring.
     pub fn effort(&self) -> Effort {
         let (rounds, window_ms) = if self.quick { QUICK_ROUNDS } else { ROUNDS };
         let bytes = match (self.bytes.is_empty(), self.quick) {
@@ -68,7 +68,7 @@ impl Order<'_> {
         }
     }
 
-    /// Says what holds less where ranks share CPUs, and what is set for them.
+    /// Warns where ranks share CPUs: the models do not hold there, and some settings are in force.
     pub fn warn_of_crowds(&self, host: &Host, session: &Session) {
         if host.facts.ranks > host.facts.cpus {
             session.out.warn(&format!(
@@ -81,7 +81,7 @@ impl Order<'_> {
         }
     }
 
-    /// Measures, with a bar.
+    /// Measures, with a progress bar.
     ///
     /// # Errors
     /// [`HostError`].

@@ -1,8 +1,9 @@
-//! Launches in rounds: each forced algorithm, the default among them, and the channel.
+//! Launches in rounds: of each forced algorithm, of the default, and of the channel.
 //!
-//! Settings are read when a library starts, so each needs a launch. One launch forces an algorithm of every collective, except where one
-//! calls another collective itself. Rounds go forwards and backwards, with the default at both ends, and each launch times the same
-//! ping-pongs first and last: a launch in which these were slow was disturbed by other work, and does not count where others are left.
+//! A library reads its settings when it starts, so each setting needs a launch. One launch forces an algorithm of every collective,
+//! except of those that a forced algorithm calls itself. Rounds go forwards and backwards, with the default at both ends, and each
+//! launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
+//! other launches are left.
 
 use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Line, Variables};
 use crate::bench::mpi::median;
@@ -11,49 +12,49 @@ use lineweave_core::collective::Collective;
 /// The ping-pongs of every launch.
 const REFERENCE: &str = "pingpong";
 const REFERENCE_BYTES: [u64; 2] = [64, 64 << 10];
-/// A launch whose ping-pongs took so many times the median was disturbed.
+/// Ratio of a launch's ping-pongs to the median from which the launch counts as disturbed.
 const DISTURBED: f64 = 1.5;
 
-/// How much is measured.
+/// The effort of measuring.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effort {
     /// Lengths of messages or blocks.
     pub bytes: Vec<u64>,
     /// Collectives.
     pub collectives: Vec<Collective>,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// The time that a case is timed in a launch, in ms.
+    /// The time that a case is timed for in a launch, in ms.
     pub window_ms: u32,
     /// True if the channel is measured too.
     pub channel: bool,
 }
 
-/// A forced algorithm: its times, or why it has none.
+/// A forced algorithm: its times, or the reason why it has none.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// The times of the algorithm, or why there are none.
+    /// The times of the algorithm, or the reason why there are none.
     pub times: Result<Curves, String>,
 }
 
 /// All measurements of an MPI.
 #[derive(Debug)]
 pub struct Runs {
-    /// The channel's tasks.
+    /// Times of the channel's tasks.
     pub channel: Curves,
-    /// Nothing forced.
+    /// Times with no algorithm forced.
     pub default: Curves,
-    /// Each algorithm forced.
+    /// Times of each forced algorithm.
     pub settings: Vec<Setting>,
-    /// Launches, and those of them that were disturbed.
+    /// Number of launches.
     pub launches: usize,
     /// Launches that were disturbed by other work.
     pub disturbed: usize,
 }
 
-/// A launch that ended well: of the channel, the default, or these settings.
+/// A launch that ended well: of the channel, of the default, or of these forced algorithms.
 struct Launch {
     what: What,
     lines: Vec<Line>,
@@ -67,7 +68,7 @@ enum What {
 }
 
 impl Runs {
-    /// Measures the default and these algorithms, and the channel if it is wanted. `step` is told each launch.
+    /// Measures the default and these algorithms, and the channel if it is wanted. `step` is called before each launch.
     ///
     /// # Errors
     /// [`HostError::Broken`] when the default cannot be measured.
@@ -103,7 +104,7 @@ impl Runs {
                             done.push(Launch { what, lines });
                             break;
                         }
-                        // The first that has no time is what the launch ended by.
+                        // The first algorithm without a time made the launch fail.
                         (Err(failed), What::Forced(pack)) => {
                             let culprit = pack.iter().find(|&&i| !has_all(&failed, &algorithms[i], effort));
                             why[*culprit.unwrap_or(&pack[0])] = Some(failed.how);
@@ -118,7 +119,7 @@ impl Runs {
         Ok(Runs::of(done, algorithms, why))
     }
 
-    /// Returns how many launches [`Runs::measure`] tells of.
+    /// Returns the number of launches for which [`Runs::measure`] calls `step`.
     pub fn steps(algorithms: &[Algorithm], effort: &Effort) -> usize {
         effort.rounds * (packs(algorithms).len() + 2 + usize::from(effort.channel))
     }
@@ -151,7 +152,7 @@ impl Runs {
     }
 }
 
-/// Returns which launches were disturbed, by their ping-pongs.
+/// Returns, for each launch, whether it was disturbed, by its ping-pongs.
 pub(super) fn disturbed(launches: &[&[Line]]) -> Vec<bool> {
     let worst = |lines: &[Line], bytes: u64| {
         let of = lines.iter().filter(|l| l.task == REFERENCE && l.bytes == bytes).map(|l| median(&l.times));
@@ -181,7 +182,7 @@ fn title(what: &What, algorithms: &[Algorithm], round: usize) -> String {
     format!("round {}: {of}", round + 1)
 }
 
-/// Packs algorithms into launches: one of each collective, and none beside one that calls its collective.
+/// Packs algorithms into launches: one of each collective, and none beside an algorithm that calls its collective.
 fn packs(algorithms: &[Algorithm]) -> Vec<Vec<usize>> {
     let mut packs: Vec<Vec<usize>> = Vec::new();
     let apart = |a: &Algorithm, b: &Algorithm| {
@@ -233,17 +234,17 @@ pub fn with_reference(tasks: Vec<String>) -> Vec<String> {
     all
 }
 
-/// A collective at the lengths that it has.
+/// Returns the task of a collective at its lengths.
 pub fn task(collective: Collective, bytes: &[u64]) -> String {
     written(collective.name(), &lengths(collective, bytes))
 }
 
-/// The lengths at which an algorithm can be forced.
+/// Returns the lengths at which an algorithm can be forced.
 fn lengths_of(algorithm: &Algorithm, effort: &Effort) -> Vec<u64> {
     effort.bytes.iter().copied().filter(|bytes| *bytes >= algorithm.least).collect()
 }
 
-/// Returns the lengths of a collective: a barrier has none.
+/// Returns the lengths of a collective: a barrier has only 0.
 pub fn lengths(collective: Collective, bytes: &[u64]) -> Vec<u64> {
     match collective {
         Collective::Barrier => vec![0],
@@ -256,7 +257,7 @@ fn written(task: &str, bytes: &[u64]) -> String {
     format!("{task}:{}", bytes.join(","))
 }
 
-/// The channel's tasks: messages alone, rings by their ranks, sends, folds.
+/// Returns the channel's tasks: single messages, rings by their number of ranks, sends, folds.
 fn channel_tasks(ranks: usize) -> Vec<String> {
     let lengths: Vec<u64> = std::iter::once(0).chain((3..=22).map(|i| 1 << i)).collect();
     let folded: Vec<u64> = (3..=22).step_by(2).map(|i| 1 << i).collect();

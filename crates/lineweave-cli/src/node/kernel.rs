@@ -1,4 +1,4 @@
-//! What the kernel and the processor offer that lineweave can make use of, or has to do without.
+//! Features of the kernel and the processor that lineweave uses, or has to do without.
 
 use lineweave::internal::{memory_policy, Near};
 use lineweave::sysfile::Root;
@@ -10,40 +10,40 @@ use serde::Serialize;
 /// Kernel and processor features.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Kernel {
-    /// Its release.
+    /// Release of the kernel.
     pub release: Option<String>,
-    /// Anonymous shared memory (`memfd_create`): what teams of processes share.
+    /// True if there is anonymous shared memory (`memfd_create`), which teams of processes share.
     pub memfd: bool,
-    /// Process descriptors (`pidfd_open`): how a rank's death is noticed.
+    /// True if there are process descriptors (`pidfd_open`), by which a rank's death is noticed.
     pub pidfd: bool,
-    /// `membarrier` with the global expedited command, which orders other processes' stores from one side.
+    /// True if `membarrier` has the global expedited command, which orders other processes' stores from one side.
     pub membarrier_global: bool,
-    /// `membarrier` with the private expedited command, the same among threads.
+    /// True if `membarrier` has the private expedited command, which does so among threads.
     pub membarrier_private: bool,
-    /// What the kernel permits of reads of each other's memory (`process_vm_readv`).
+    /// The permission to read each other's memory (`process_vm_readv`).
     pub cross_memory: CrossMemory,
-    /// What decides on which NUMA node the memory of ranks lies.
+    /// The means that places the memory of ranks on NUMA nodes.
     pub near: Near,
-    /// A seccomp filter is in force, which may refuse any of these.
+    /// True if a seccomp filter is in force, which may refuse any of these calls.
     pub seccomp_filter: bool,
-    /// Its pages.
+    /// Page sizes of the kernel.
     #[serde(flatten)]
     pub pages: Pages,
-    /// The machine is a virtual one, by the processor's own word; steal and migration are to be expected.
+    /// True if the processor reports a virtual machine; steal time and migration are to be expected.
     pub hypervisor: bool,
-    /// What the firmware calls the machine.
+    /// Name of the machine by its firmware.
     pub machine: Option<String>,
-    /// The time stamp counter ticks at one rate in every power state, so that it can serve as the clock.
+    /// True if the time stamp counter ticks at one rate in every power state, so that it can serve as the clock.
     pub invariant_tsc: bool,
-    /// The kernel's clock; `tsc` when it trusts the counter itself.
+    /// The kernel's clock; `tsc` when the kernel trusts the counter itself.
     pub clocksource: Option<String>,
     /// Frequency governor of CPU 0.
     pub governor: Option<String>,
-    /// CPUs that the scheduler leaves alone.
+    /// CPUs that the scheduler leaves free.
     pub isolated: Option<String>,
 }
 
-/// What there is of pages that are larger than usual.
+/// Pages that are larger than usual.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Pages {
     /// Huge pages set aside, by size.
@@ -59,29 +59,29 @@ pub struct Pages {
 pub struct HugePages {
     /// Size of a page.
     pub page_bytes: u64,
-    /// Pages set aside.
+    /// Number of pages set aside.
     pub total: u64,
-    /// Of these, free.
+    /// Number of these that are free.
     pub free: u64,
 }
 
-/// Who may read another process's memory, by Yama's `ptrace_scope`.
+/// The processes that may read another process's memory, by Yama's `ptrace_scope`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrossMemory {
     /// Any process of the same user.
     SameUser,
-    /// A process's ancestors, and whom it names with `PR_SET_PTRACER`.
+    /// A process's ancestors, and the process that it names with `PR_SET_PTRACER`.
     Ancestors,
     /// Administrators only.
     Administrators,
-    /// Nobody.
+    /// No process.
     #[default]
     Nobody,
 }
 
 impl CrossMemory {
-    /// In words.
+    /// Returns the rule in words.
     pub fn about(self) -> &'static str {
         match self {
             CrossMemory::SameUser => "processes of the same user",
@@ -93,7 +93,7 @@ impl CrossMemory {
 }
 
 impl Kernel {
-    /// What this kernel offers, by its files below `root` and, on the live machine, by asking it.
+    /// Returns the features of this kernel, by its files below `root` and, on the live machine, by asking the kernel.
     pub fn probe(root: &Root) -> Kernel {
         let cpuinfo = root.read("/proc/cpuinfo").unwrap_or_default();
         let flags: Vec<&str> = cpuinfo
@@ -141,7 +141,7 @@ fn status(root: &Root, field: &str) -> Option<String> {
     text.lines().find_map(|l| Some(l.strip_prefix(field)?.strip_prefix(':')?.trim().to_owned()))
 }
 
-/// Without Yama the classic rule holds: the same user.
+/// Returns the rule by Yama; without Yama, processes of the same user may read.
 fn cross_memory(root: &Root) -> CrossMemory {
     match root.number("/proc/sys/kernel/yama/ptrace_scope") {
         None | Some(0) => CrossMemory::SameUser,
@@ -169,7 +169,7 @@ fn huge_pages(root: &Root) -> Vec<HugePages> {
     pages
 }
 
-/// The word in brackets: `always [madvise] never`.
+/// Returns the word in brackets: `always [madvise] never`.
 fn chosen(root: &Root, file: &str) -> Option<String> {
     let text = root.read(file)?;
     let (_, rest) = text.split_once('[')?;

@@ -1,4 +1,4 @@
-//! The node as a whole: what `lineweave info` shows, for people and for programs.
+//! The node as a whole: the data of `lineweave info`, for people and for programs.
 
 mod kernel;
 mod render;
@@ -16,48 +16,48 @@ use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::Topology;
 use serde::Serialize;
 
-/// Everything known about the node without measuring it.
+/// All facts about the node that are known without measuring it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NodeInfo {
-    /// The shape: this machine's, or what stands in its place.
+    /// The hardware: this machine's, or the one that replaces it.
     pub hardware: Hardware,
-    /// The CPUs of *this* machine that can be used, and why these.
+    /// The CPUs of *this* machine that can be used, and the reason for these.
     pub usable: UsableCpus,
-    /// Memory that can be had.
+    /// Available memory.
     pub memory: AvailableMemory,
     /// Kernel and processor features.
     pub kernel: Kernel,
-    /// Which machine a profile has to be of.
+    /// The fingerprint of the machine that a profile has to be of.
     pub fingerprint: Fingerprint,
-    /// The fingerprint's short name, by which profiles are filed.
+    /// Short name of the fingerprint, by which profiles are filed.
     pub fingerprint_id: String,
-    /// Another machine, whose costs are asked about with `--machine`; all else is this one's.
+    /// Another machine whose costs were asked for with `--machine`; all else is about this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs_of: Option<String>,
-    /// The profile in use and where it is from, said by whoever has looked for one.
+    /// The profile in use and its source, set by the command that looked for one.
     pub profile: Option<String>,
-    /// What becomes of cross-memory attach, and how fast it is; said by whoever has looked for a profile.
+    /// The use and the speed of cross-memory attach, set by the command that looked for a profile.
     pub attach: Option<String>,
-    /// What of choices and proofs is kept for later programs; said by whoever has looked for a profile.
+    /// The choices and proofs that are kept for later programs, set by the command that looked for a profile.
     pub kept_plans: Option<String>,
-    /// Every environment variable read.
+    /// Every environment variable that is read.
     pub settings: Vec<Row>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl NodeInfo {
-    /// Looks at this node. The affinity mask is the calling thread's: ask before pinning it.
+    /// Examines this node. The affinity mask is the calling thread's: call this before pinning the thread.
     ///
     /// # Errors
-    /// A [`TopologyError`] when what stands in place of the machine's topology cannot be read.
+    /// A [`TopologyError`] when the topology that replaces the machine's cannot be read.
     pub fn gather(settings: &Settings, warnings: &[Warning]) -> Result<NodeInfo, TopologyError> {
         let hardware = Hardware::load(&settings.topology)?;
         let node = NodeInfo::of(&Root::live(), hardware, UsableCpus::of_this_thread(), settings);
         Ok(node.warn(warnings.iter().map(Warning::to_string)))
     }
 
-    /// The node below a root.
+    /// Describes the node below a root.
     pub fn of(root: &Root, hardware: Hardware, usable: UsableCpus, settings: &Settings) -> NodeInfo {
         let cpus = hardware.placeable(&usable.cpus);
         let fingerprint = hardware.fingerprint(&cpus);
@@ -80,49 +80,49 @@ impl NodeInfo {
         .warn(advice)
     }
 
-    /// With these warnings added.
+    /// Adds these warnings.
     pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> NodeInfo {
         self.warnings.extend(warnings);
         self
     }
 
-    /// With whose costs are asked about, where that is another machine.
+    /// Sets the machine whose costs were asked for, if it is another one.
     pub fn whose_costs(mut self, machine: String) -> NodeInfo {
         self.costs_of = Some(machine);
         self
     }
 
-    /// With a note on the profile in use.
+    /// Adds a note on the profile in use.
     pub fn with_profile(mut self, note: impl Into<String>) -> NodeInfo {
         self.profile = Some(note.into());
         self
     }
 
-    /// With a note on cross-memory attach.
+    /// Adds a note on cross-memory attach.
     pub fn with_attach(mut self, note: impl Into<String>) -> NodeInfo {
         self.attach = Some(note.into());
         self
     }
 
-    /// With a note on kept choices and proofs.
+    /// Adds a note on kept choices and proofs.
     pub fn with_kept_plans(mut self, note: impl Into<String>) -> NodeInfo {
         self.kept_plans = Some(note.into());
         self
     }
 
-    /// The CPUs that ranks can be placed on, neighbours first: the usable ones of this machine, or all of
-    /// the machine that stands in its place.
+    /// Returns the CPUs that ranks can be placed on, neighbours first: the usable ones of this machine, or all of the
+    /// machine that replaces it.
     pub fn placement(&self) -> Topology {
         self.hardware.restrict(&self.hardware.placeable(&self.usable.cpus)).topology
     }
 
-    /// The node for a person: a text of several lines.
+    /// Returns a description of the node for people: a text of several lines.
     pub fn render(&self) -> String {
         render::render(self)
     }
 }
 
-/// What a list of CPUs to bind to asks for in vain.
+/// Returns a warning if the list of CPUs to bind to names CPUs that cannot be used.
 fn unusable(settings: &Settings, usable: &UsableCpus) -> Option<String> {
     let Bind::Cpus(wanted) = &settings.bind else { return None };
     let vain: Vec<usize> = wanted.iter().copied().filter(|cpu| !usable.cpus.contains(cpu)).collect();

@@ -1,4 +1,4 @@
-//! The node as text: a heading, a compact tree, and one labelled line for each thing to know.
+//! The node as text: a heading, a compact tree, and one labelled line for each fact.
 
 use super::NodeInfo;
 use lineweave::memory::approximate;
@@ -123,7 +123,7 @@ fn settings(text: &mut Text, node: &NodeInfo) {
     }
 }
 
-/// One line a group; a group with a single part continues on its line.
+/// Writes one line for each group; a group with a single part continues on its line.
 fn tree(
     text: &mut Text,
     hardware: &Hardware,
@@ -141,7 +141,7 @@ fn tree(
         }
         [tier, inner @ ..] => (*tier, inner),
     };
-    // CPUs are in order, so that groups are runs.
+    // CPUs are in order, so groups are consecutive.
     let groups: Vec<&[&Cpu]> = cpus.chunk_by(|a, b| tier.group(a) == tier.group(b)).collect();
     if let [only] = groups.as_slice() {
         tree(text, hardware, inner, only, usable, join(name(hardware, tier, only)), depth);
@@ -194,7 +194,7 @@ fn leaf(cpus: &[&Cpu], usable: &BTreeSet<usize>) -> String {
     text
 }
 
-/// Each level of cache: sizes, and how many CPUs share one.
+/// Returns each level of cache: the sizes, and the number of CPUs that share a cache.
 fn caches(hardware: &Hardware) -> String {
     let levels: BTreeSet<u8> = hardware.caches.iter().map(|c| c.level).collect();
     let mut parts = Vec::new();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Has `look` look at a directory that imitates `/`.
+/// Calls `look` with a directory that imitates `/`.
 pub(super) fn imitated<T>(files: &[(&str, &str)], look: impl FnOnce(&Root) -> T) -> T {
     let name = format!("lineweave-node-{}-{:?}", std::process::id(), std::thread::current().id());
     let directory = std::env::temp_dir().join(name);

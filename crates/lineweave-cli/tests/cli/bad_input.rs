@@ -1,4 +1,4 @@
-//! What cannot be done is refused with what was expected, what was found and what to do; never a panic.
+//! Refused input: each error says what was expected, what was found and what to do, and nothing panics.
 
 use crate::common::{profile, Scratch};
 use std::io::{BufRead, BufReader};
@@ -146,7 +146,7 @@ fn truncated_profiles_plans_and_machines_never_panic() {
     for part in 1..6 {
         let cut = |text: &str| text[..text.len() * part / 6].to_owned();
         let file = scratch.file("cut", &cut(&profile()));
-        // A profile may be cut between cells, which leaves a shorter one.
+        // A profile may be cut between cells, which leaves a shorter valid one.
         let fit = scratch.run(&["fit", &file]);
         assert!(fit.status == Some(0) || fit.err.starts_with("lineweave: "), "{fit:?}");
         scratch.run_with_input(&["verify", "-"], &cut(&plan)).refused(1, &["expected", "line "]);
@@ -190,7 +190,7 @@ fn a_reader_that_goes_away_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
-    // It has more to say than a pipe holds, so that writing must have failed.
+    // The output is longer than a pipe holds, so writing must have failed.
     assert!(scratch.run(&arguments).accepted().len() > 1 << 17);
 }
 

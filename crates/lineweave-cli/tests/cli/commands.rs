@@ -1,4 +1,4 @@
-//! Each command does what it says, for people and for programs.
+//! Tests of each command's output, for people and for programs.
 
 use crate::common::{first, profile, Scratch};
 
@@ -128,7 +128,7 @@ fn explain_covers_several_nodes() {
     let phases: Vec<f64> = objects[1..].iter().map(|o| o["predicted_ns"].as_f64().unwrap()).collect();
     let sum: f64 = phases.iter().sum();
     assert!((sum - objects[0]["predicted_ns"].as_f64().unwrap()).abs() < 1e-6, "{objects:?}");
-    // Its first phase is what the same ranks do on one node.
+    // The first phase over several nodes is the plan of the same ranks on one node.
     let reduce = scratch.run(&with(&["explain", "reduce", "64", "--ranks", "4"])).objects();
     assert_eq!(
         (phases.len(), reduce[0]["algorithm"].as_str()),
@@ -200,7 +200,7 @@ fn verify_shows_a_counter_example_and_fails() {
         json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(first(&objects, "verify")["violations"], 1);
     assert!(first(&objects, "violation")["violation"].as_str().unwrap().contains("rank"));
-    // A published barrier that is none, for all numbers of ranks but one.
+    // A published barrier that is wrong for all numbers of ranks but one.
     let published = scratch.run(&["verify", "barrier/noc-msg-published", "--max-ranks", "4"]);
     published.refused(1, &["3 of 4 plans refuted"]);
     assert!(published.out.contains("can leave the barrier before rank"), "{}", published.out);

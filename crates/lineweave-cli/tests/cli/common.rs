@@ -1,16 +1,16 @@
-//! The command as a process of its own, with an environment and a cache of its own.
+//! Runs the command as a process, with an environment and a cache of its own.
 
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A directory that goes when the test does.
+/// A directory that is removed when the test ends.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new() -> Scratch {
-        // Each test is a thread of its own.
+        // Each test runs in a thread of its own.
         let name = format!("lineweave-cli-{}-{:?}", std::process::id(), std::thread::current().id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
@@ -27,7 +27,7 @@ impl Scratch {
         path.to_str().unwrap().to_owned()
     }
 
-    /// The command with nothing of the caller's settings, and this as its cache.
+    /// Returns the command without the caller's settings, and with this directory as its cache.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lineweave"));
         for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("LINEWEAVE_")) {
@@ -60,7 +60,7 @@ impl Drop for Scratch {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub arguments: String,
@@ -71,7 +71,7 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn of(arguments: &[&str], output: Output) -> Outcome {
-        // How long a command takes, and so whether it says that it works, is the machine's matter.
+        // The machine decides how long a command takes, and so whether it shows that it works.
         let said = String::from_utf8(output.stderr).unwrap();
         let remarks = said.split_inclusive('\n').filter(|line| !line.starts_with("lineweave: at work: "));
         Outcome {
@@ -82,7 +82,7 @@ impl Outcome {
         }
     }
 
-    /// It succeeded without a word on standard error: here is what it printed.
+    /// Checks that the command succeeded without output on standard error, and returns its output.
     #[track_caller]
     pub fn accepted(self) -> String {
         assert_eq!((self.status, self.err.as_str()), (Some(0), ""), "lineweave {}", self.arguments);
@@ -90,7 +90,7 @@ impl Outcome {
         self.out
     }
 
-    /// It succeeded, with these remarks.
+    /// Checks that the command succeeded with these remarks.
     #[track_caller]
     pub fn warned(self, remarks: &[&str]) -> String {
         assert_eq!(self.status, Some(0), "lineweave {}: {}", self.arguments, self.err);
@@ -105,7 +105,7 @@ impl Outcome {
         self.out
     }
 
-    /// It failed with this status and a message that begins as all do and says each of these.
+    /// Checks that the command failed with this status, and a message with the usual beginning and each of these words.
     #[track_caller]
     pub fn refused(&self, status: i32, words: &[&str]) {
         assert_eq!(self.status, Some(status), "lineweave {}: {}", self.arguments, self.err);
@@ -116,7 +116,8 @@ impl Outcome {
         }
     }
 
-    /// The objects it printed, one a line, each with schema and kind first, kinds and keys documented.
+    /// Returns the printed objects, one for each line; checks that schema and kind come first, and that kinds and keys
+    /// are documented.
     #[track_caller]
     pub fn objects(self) -> Vec<Value> {
         let documented =
@@ -148,13 +149,13 @@ impl Outcome {
     }
 }
 
-/// The first object of a kind.
+/// Returns the first object of a kind.
 #[track_caller]
 pub fn first<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     objects.iter().find(|o| o["kind"] == kind).unwrap_or_else(|| panic!("no object of kind {kind}"))
 }
 
-/// A small profile: one probe's cells of a machine with two CPUs.
+/// Returns a small profile: the cells of one probe on a machine with two CPUs.
 pub fn profile() -> String {
     let cell = |probe: &str, layout: &str, median: f64| {
         format!(

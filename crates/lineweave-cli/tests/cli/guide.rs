@@ -4,7 +4,7 @@ use crate::common::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The pages of a folder of docs/.
+/// Returns the pages of a folder of docs/.
 fn pages(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(folder);
     let mut pages: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -16,7 +16,8 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
-/// The lines of a page's shell blocks that are run: in its order, since later ones use what earlier ones wrote.
+/// Returns the lines of a page's shell blocks in the order of the page, since later ones use files that earlier ones
+/// wrote.
 fn lines(page: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut inside, mut skip) = (false, false);
@@ -32,7 +33,7 @@ fn lines(page: &str) -> Vec<&str> {
     lines
 }
 
-/// Runs a page's lines in a folder of their own; how many there were.
+/// Runs a page's lines in a folder of their own, and returns their number.
 fn run_page(page: &Path) -> usize {
     let scratch = Scratch::new();
     let own = Path::new(env!("CARGO_BIN_EXE_lineweave")).parent().unwrap();

@@ -1,4 +1,4 @@
-//! Kept files that cannot be used: set aside with one line, never an error of a program and never a wait.
+//! Kept files that cannot be used: each is set aside with one line, and never makes a program fail or wait.
 
 use crate::common::{profile, Outcome, Scratch};
 use lineweave::cpus::UsableCpus;
@@ -39,12 +39,12 @@ impl Cache {
         fs::write(self.at(name), text).unwrap();
     }
 
-    /// What a plan is chosen by, with all that was said meanwhile.
+    /// Returns the explanation of a choice, with all remarks.
     fn explained(&self) -> Outcome {
         self.scratch.run(&["explain", "allreduce", "8", "--ranks", "2"])
     }
 
-    /// Commands and programs say one line that names the file and what to do, and go on, with the choices that these are.
+    /// Checks that commands and programs print one line that names the file and what to do, and go on with these choices.
     #[track_caller]
     fn aside(&self, file: &Path, what: &str, choices: &str) {
         let program = self.scratch.run(&["run", "-n", "2", "--", "sh", "-c", "echo begun"]);
@@ -68,10 +68,10 @@ fn clear(file: &Path) {
     let _ = fs::remove_dir(file);
 }
 
-/// A name for a way to harm a file, and what does it.
+/// The name of a way to damage a file, and the function that does it.
 type Ill = (&'static str, Box<dyn Fn()>);
 
-/// Ways in which a file of this text is not what it should be, whatever it holds.
+/// Returns ways to damage a file of this text, whatever it holds.
 fn ill(file: &Path, text: &str) -> Vec<Ill> {
     let (file, text) = (file.to_owned(), text.to_owned());
     let other = file.with_file_name("elsewhere");
@@ -137,7 +137,7 @@ fn a_profile_that_cannot_be_used_is_set_aside() {
     clear(&file);
     cache.put("costs.json", "{");
     cache.aside(&costs, "costs cut short", &described);
-    // Nothing is there that could be opened: nothing to say.
+    // A path that can hold no file gives no remark.
     for nowhere in ["/dev/null", "/sys", "/proc/1/none"] {
         let mut command = cache.scratch.command(&["explain", "allreduce", "8", "--ranks", "2"]);
         let output = command.env("XDG_CACHE_HOME", nowhere).output().unwrap();
@@ -184,7 +184,7 @@ fn choices_and_kept_plans_that_cannot_be_used_are_set_aside() {
     plans().iter().for_each(|name| clear(&cache.at(name)));
     assert_eq!(cache.explained().accepted(), measured);
     let [name] = &plans()[..] else { panic!("one file of plans: {:?}", plans()) };
-    // What is cut short is what a program that was killed leaves: it is passed over.
+    // A truncated file is left by a program that was killed: it is skipped without a remark.
     cache.put(name, "lineweav");
     assert_eq!(cache.explained().accepted(), measured);
     for (what, make) in ill(&cache.at(name), "lineweav") {
@@ -241,7 +241,7 @@ fn a_relative_cache_counts_as_none() {
 fn an_answer_of_python_that_cannot_be_read_is_asked_again_and_replaced() {
     let scratch = Scratch::new();
     let script = scratch.file("script.py", "print('begun')\n");
-    // Itself, and no script that starts it.
+    // The interpreter itself, and no script that starts it.
     let said = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let Ok(python) = said.map(|said| String::from_utf8(said.stdout).unwrap().trim().to_owned()) else {
         return println!("SKIPPED: answers of Python: there is no python3");

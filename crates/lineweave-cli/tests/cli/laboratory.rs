@@ -1,4 +1,4 @@
-//! `lineweave lab`: whose costs are asked about, where ranks sit, and a paper redone on this machine.
+//! Tests of `lineweave lab`: the source of the costs, the placement of ranks, and a paper reproduced on this machine.
 
 use crate::common::{profile, Scratch};
 use std::path::Path;
@@ -12,7 +12,7 @@ fn optimise_names_plans_and_what_is_unknown() {
     assert_eq!(published["params"]["degrees"], "4,4,3");
     assert!(published["ratio"].as_f64().unwrap() >= 1.0 && published["error"].is_null());
     assert!(objects.iter().any(|o| o["method"] == "matrix" && o["algorithm"] == "edges"));
-    // Every machine is there, those that lack a number with the reason.
+    // Every machine is listed; those that lack a number have the reason.
     let all = scratch
         .run(&["lab", "optimise", "bcast", "--ranks", "16", "--json", "--method", "published", "--all"])
         .objects();
@@ -22,7 +22,7 @@ fn optimise_names_plans_and_what_is_unknown() {
         .run(&["lab", "optimise", "barrier", "--ranks", "60", "--machine", "xeon-phi-5110p"])
         .accepted();
     assert!(text.contains("dissemination m=3"), "{text}");
-    // With no machine named it is this one.
+    // Without a named machine, this one is used.
     let here = scratch.run(&["lab", "optimise", "bcast", "8", "--ranks", "8"]).accepted();
     assert!(here.contains("costs: machine description"), "{here}");
     let file = scratch.file("profile.toml", &profile());
@@ -43,7 +43,8 @@ fn optimise_names_plans_and_what_is_unknown() {
     scratch.run(&["lab", "optimise", "bcast", "--root", "99", "--ranks", "4"]).refused(1, &["root 99"]);
 }
 
-/// One placement everywhere, printed and to be changed, on machines whose cores have several threads.
+/// Checks that all commands use and print the same placement, which can be changed, on machines whose cores have
+/// several threads.
 #[test]
 fn placement_is_said_and_the_same_in_all_commands() {
     let scratch = Scratch::new();
@@ -80,7 +81,7 @@ fn text(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// A paper's barriers on this machine: points, figures and a page; what was interrupted goes on.
+/// Reproduces a paper's barriers on this machine: points, figures and a page. An interrupted run goes on.
 #[test]
 fn a_paper_is_redone_here() {
     let scratch = Scratch::new();

@@ -1,11 +1,11 @@
-//! `lineweave run -n`: signals, ends and lines of the ranks that it starts.
+//! Tests of `lineweave run -n`: signals, exits and output of the ranks that it starts.
 
 use crate::common::Scratch;
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Two ranks of a shell's script, under way.
+/// Starts two ranks of a shell's script, and waits until they run.
 fn start(scratch: &Scratch, script: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut command = scratch.command(&["run", "-n", "2", "--", "sh", "-c", script]);
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -14,7 +14,7 @@ fn start(scratch: &Scratch, script: &str) -> (Child, Lines<BufReader<ChildStdout
     (launcher, lines)
 }
 
-/// The next line of each rank, in some order.
+/// Returns the next line of each rank, in any order.
 fn next_two(lines: &mut Lines<BufReader<ChildStdout>>) -> [String; 2] {
     [(); 2].map(|()| lines.next().expect("a line of each rank").unwrap())
 }
@@ -23,7 +23,7 @@ fn send(signal: &str, pid: impl ToString) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Waits until no process has this among its arguments. A zombie has none.
+/// Waits until no process has this argument. A zombie has no arguments.
 #[track_caller]
 fn expect_gone(argument: &str) {
     let has = |entry: &std::fs::DirEntry| {
@@ -45,7 +45,7 @@ fn expect_gone(argument: &str) {
     panic!("still there: {still:?}");
 }
 
-/// Seconds to sleep that no other test sleeps, nor this one before.
+/// Returns a number of seconds to sleep that no other test uses, and that this test has not used before.
 fn long_time(number: u32) -> String {
     format!("9{:05}{number:03}", std::process::id() % 100_000)
 }
@@ -104,7 +104,7 @@ fn the_status_is_that_of_the_first_rank_that_failed() {
     of("echo well").accepted();
     of("test $LINEWEAVE_RANK = 0 || exit 7").refused(7, &["rank 1 ended with exit status: 7"]);
     of("test $LINEWEAVE_RANK = 1 || kill -KILL $$").refused(137, &["rank 0 ended with signal: 9"]);
-    // Neither the one that failed later, nor the one that was ended.
+    // The status is neither that of the rank that failed later, nor that of the rank that was ended.
     of("test $LINEWEAVE_RANK = 0 || exit 7; sleep 0.5; exit 8").refused(7, &["rank 1 ended with"]);
     of("test $LINEWEAVE_RANK = 1 && exit 9; exec sleep 60").refused(9, &["rank 1 ended with exit status: 9"]);
     scratch.run(&["run", "-n", "2", "--", "/no/such/program"]).refused(127, &["no such file"]);
@@ -140,10 +140,10 @@ fn what_ranks_print_comes_in_whole_lines() {
     let halves = "for i in 1 2 3 4 5 6 7 8; do printf one; sleep 0.01; printf ' two\\n'; done; printf end";
     let said = scratch.run(&["run", "-n", "3", "--", "sh", "-c", halves]).accepted();
     let count = |line: &str| said.lines().filter(|l| *l == line).count();
-    // The last words of a rank need no end of line.
+    // The last line of a rank needs no newline.
     assert_eq!((count("one two"), count("end"), said.lines().count()), (24, 3, 27), "{said}");
 
-    // Longer than a pipe holds, and on both streams to one file.
+    // The output is longer than a pipe holds, and both streams go to one file.
     let long = "head -c 300000 /dev/zero | tr '\\0' $LINEWEAVE_RANK; echo; echo $LINEWEAVE_RANK >&2";
     let file = scratch.path().join("said");
     let to = std::fs::File::create(&file).unwrap();
@@ -157,7 +157,7 @@ fn what_ranks_print_comes_in_whole_lines() {
     }
     assert_eq!(said.lines().count(), 8);
 
-    // Who has seen enough is no reason to go on.
+    // A reader that closes the pipe ends the ranks.
     let mut endless = scratch.command(&["run", "-n", "2", "--", "yes"]);
     let mut launcher = endless.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut first = [0; 2];

@@ -1,4 +1,4 @@
-//! Machines that were measured pair by pair: asked about by name, imported and exported.
+//! Machines that were measured pair by pair: chosen for by name, imported and exported.
 
 use crate::common::{first, Outcome, Scratch};
 use std::process::{Command, Stdio};
@@ -56,7 +56,8 @@ fn measured_machines_are_listed_and_asked_about_by_name() {
         .refused(1, &["`epyc-9999`", "dual-epyc-9754"]);
 }
 
-/// Where the flags' memory is, and why: of ranks in both packages, in one of them, and on a machine where it does not matter.
+/// Checks the explanation of the place of the flags' memory: of ranks in both packages, in one of them, and on a machine
+/// where it does not matter.
 #[test]
 fn homes_are_explained_where_they_matter() {
     let scratch = Scratch::new();
@@ -78,7 +79,7 @@ fn homes_are_explained_where_they_matter() {
     assert!(!explained("dual-epyc-9654", "64").contains("home:"));
 }
 
-/// Each pair has its own latency there: a barrier of the two farthest CPUs takes longer than one of siblings.
+/// Checks that each pair has its own latency: a barrier between the two farthest CPUs takes longer than one between siblings.
 #[test]
 fn measured_machines_are_simulated_and_reported() {
     let scratch = Scratch::new();
@@ -135,14 +136,14 @@ fn an_imported_matrix_becomes_a_choice_and_is_exported_the_same() {
     assert_eq!(object["topology"], "pack:2 numa:1 l3:2 core:2 pu:1");
     assert_eq!(object["distances"][1]["value_ns"], 110.5);
     scratch.run(&["profile", "export", "--csv", "--machine", "generic-x86"]).refused(1, &["has no matrix"]);
-    // What stands in for latencies of 0 is exported too, and said.
+    // Latencies of 0 are replaced in the export too, with a remark.
     scratch
         .run(&["profile", "export", "--csv", "--machine", "dual-power9-8335-gth"])
         .warned(&["9 pairs are 0 ns"]);
     scratch.run(&["profile", "export", "--machine", &machine]).refused(2, &["--csv", "--hwloc"]);
 }
 
-/// A bench of 8 ranks, on the topology of the matrix unless another is given.
+/// Runs a benchmark of 8 ranks, on the topology of the matrix unless another is given.
 fn benched(scratch: &Scratch, profile: Option<&str>, topology: &str) -> Outcome {
     let of = ["bench", "bcast", "--bytes", "8", "--ranks", "8", "--quick", "--team", "threads", "--json"];
     let mut command = scratch.command(&of);
@@ -153,7 +154,7 @@ fn benched(scratch: &Scratch, profile: Option<&str>, topology: &str) -> Outcome 
     Outcome::of(&of, command.stdin(Stdio::null()).output().unwrap())
 }
 
-/// What ran, and why.
+/// Returns the algorithm that ran, and the reason.
 fn ran(objects: &[serde_json::Value]) -> (&str, &str) {
     let row = objects.iter().find(|o| o["kind"] == "bench" && o["subject"] == "lineweave").unwrap();
     (row["algorithm"].as_str().unwrap(), row["because"].as_str().unwrap())
@@ -176,12 +177,12 @@ fn programs_run_the_tree_of_an_imported_matrix() {
         ("simulated", Some("costs of mine"))
     );
 
-    // Of another machine: fewer CPUs, or others that share a cache.
+    // Another machine is refused: one with fewer CPUs, or with others that share a cache.
     benched(&scratch, Some(&costs), "pack:2 l3:1 core:2 pu:1")
         .refused(1, &["of another machine", "`8`", "`4`"]);
     benched(&scratch, Some(&costs), "pack:1 l3:2 core:4 pu:1")
         .refused(1, &["its topology is", "of another machine"]);
-    // The same in other words.
+    // The same topology in other words is accepted.
     ran(&benched(&scratch, Some(&costs), "pack:2 numa:1 l2:2 core:2 pu:1").objects());
     let broken = scratch.file("broken.json", "{ \"schema\": 1,\n no");
     benched(&scratch, Some(&broken), MINE).refused(1, &["broken.json", "line 2"]);
@@ -215,7 +216,7 @@ fn adopted_costs_are_found_by_the_machine_that_they_are_of() {
     scratch.run(&["profile", "adopt", "intel-scc"]).refused(1, &["share no cache"]);
 }
 
-/// What a line costs away from its home goes with the costs.
+/// Checks that the cost of a line away from its home is part of the costs.
 #[test]
 fn homes_of_an_adopted_machine_decide() {
     let scratch = Scratch::new();
@@ -295,7 +296,7 @@ fn matrices_that_are_none_are_refused_with_line_and_reason() {
     scratch.run(&["profile", "import", &micro, "-o", &machine]).warned(&["the unit `us`"]);
     let unit = scratch.file("unit.csv", &format!("# units: bananas\n{}", latencies()));
     scratch.run(&["profile", "import", &unit, "-o", &machine]).warned(&["`bananas`", "ns are assumed"]);
-    // In seconds, with a heading that says so and without.
+    // The latencies are in seconds, with a heading that says so and without one.
     let plain: String =
         latencies().replace("110.5", "1.105e-7").replace("200", "2e-7").replace("25", "2.5e-8");
     let seconds = scratch.file("seconds.csv", &format!("# in s\n{plain}"));

@@ -1,4 +1,4 @@
-//! Tiny runs of what takes time. No time is asserted, only what is said of it.
+//! Small runs of commands that measure. No time is asserted, only the output about it.
 
 use crate::common::{first, profile, Scratch};
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn strings<'a>(objects: &'a [Value], kind: &str, key: &str) -> Vec<&'a str> {
 #[test]
 fn bench_compares_in_one_run_and_keeps_a_record() {
     let scratch = Scratch::new();
-    // Beside cargo's own output, so that the peers are compiled once for all runs of the tests.
+    // The directory is beside cargo's own output, so that the peers are compiled once for all runs of the tests.
     let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
     let records = scratch.path().join("record");
     std::fs::create_dir(&records).unwrap();
@@ -78,7 +78,7 @@ fn a_table_shows_the_bytes_that_go_in_a_nanosecond() {
         let unit = if words[7] == "us" { 1000.0 } else { 1.0 };
         let nanos = words[6].parse::<f64>().unwrap() * unit;
         let rate = words[13].parse::<f64>().unwrap();
-        // Two digits after the point, and three of the median.
+        // The rate has two digits after the point, and the median has three digits.
         assert!((rate - 65536.0 / nanos).abs() <= 0.005 + 0.01 * rate, "{words:?}");
     }
     assert_eq!(line("  floor ")[13], "-");
@@ -94,7 +94,7 @@ fn what_another_machine_would_choose_is_run_here() {
     let by = first(&objects, "record")["chosen_by"].as_str().unwrap();
     assert!(by.contains("machine description epyc-9754"), "{by}");
     assert!(objects.iter().any(|o| o["subject"] == "lineweave" && o["median_ns"].as_f64() > Some(0.0)));
-    // Its groups differ in size, so no form says where its CPUs are.
+    // The groups of that machine differ in size, so no text form describes the places of its CPUs.
     scratch.run(&[&asked[..], &["--machine", "dual-xeon-8360y"]].concat()).refused(1, &["dual-xeon-8360y"]);
 }
 
@@ -135,7 +135,7 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
 
     // Programs choose by it from now on.
     assert!(scratch.run(&["info"]).accepted().contains("profile.toml"));
-    // Where the machine was another one at the time, the model chooses.
+    // Where the machine was in another state at the time, the model chooses.
     let best = choices.iter().find(|c| c["collective"] == "bcast" && c["team"] == "processes");
     let found = scratch.run(&["explain", "bcast", "4KiB", "-n", "2", "--json"]).objects();
     let found = first(&found, "choice");

@@ -1,9 +1,9 @@
-//! `lineweave lab models`: predictions by every model, beside what is measured.
+//! Tests of `lineweave lab models`: predictions by every model, beside measured times.
 
 use crate::common::{first, profile, Scratch};
 use serde_json::Value;
 
-/// The small profile with messages, copies and overheads.
+/// Returns the small profile, with messages, copies and overheads added.
 fn fuller() -> String {
     let mut text = profile();
     let mut cell = |probe: &str, factors: &[(&str, &str)], median: f64| {
@@ -69,7 +69,7 @@ const MODELS: [&str; 13] = [
     "played",
 ];
 
-/// Broadcasts whose closed form somebody has printed.
+/// Broadcasts with a published closed form.
 const PRINTED: [&str; 5] = ["flat", "binomial", "two-segment-tree", "scatter-ring", "scatter-doubling"];
 
 /// Returns whether a model has a number where the others have one: a profile's machine has no message buffers, and min-max has
@@ -123,7 +123,7 @@ fn every_model_speaks_of_every_algorithm() {
     let copy = |slower: f64| (40.0 + 0.1 * 8192.0) * slower + 30.0;
     assert!((find("tau-Lop") - (9.0 + 2.0 * copy(1.0) + 7.0 * copy(1.5))).abs() < 1.0, "{}", find("tau-Lop"));
 
-    // Folds were timed one at a time: two at once, as in allreduce, is beyond that.
+    // Folds were timed one at a time: two at once, as in allreduce, are an extrapolation.
     for collective in ["reduce", "allreduce", "barrier"] {
         let mut arguments = vec!["lab", "models", "--extrapolate", "--collective", collective];
         if collective != "barrier" {
@@ -187,7 +187,7 @@ fn measured_times_give_errors_regret_and_a_drawing() {
     let objects = scratch.run(&[&arguments[..], &output[..]].concat()).objects();
     assert!(predictions(&objects).iter().all(|p| p["measured_ns"].as_f64().is_some_and(|ns| ns > 0.0)));
     let errors: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "error").collect();
-    // Put/get has nothing to say of this machine; min-max has forms of few long broadcasts.
+    // Put/get has no prediction for this machine; min-max has forms of few long broadcasts.
     assert_eq!(errors.len(), MODELS.len() - 1);
     for e in &errors {
         if e["model"].as_str().unwrap().starts_with("min-max") {
@@ -227,12 +227,12 @@ fn values_that_nobody_knows_are_named() {
     let text = run(&["--machine", "generic-x86", "-n", "4"]).accepted();
     assert!(text.contains("LogGP needs o"), "{text}");
     run(&["--model", "LogQ"]).refused(2, &["LogQ", "LogGP"]);
-    // Without a profile it is about the description that programs choose by, and says so.
+    // Without a profile, the command uses the description that programs choose by, and says so.
     assert!(run(&["-n", "2"]).accepted().contains("costs: machine description"));
     scratch.run(&["lab", "models", "--collective", "bcast"]).refused(1, &["--bytes"]);
     scratch.run(&["lab", "models", "--collective", "reduce", "--bytes", "12"]).refused(1, &["12"]);
     run(&["--measure", "--machine", "metropolis"]).refused(2, &["--measure"]);
-    // What only describes itself goes on working.
+    // Commands that only describe the machine go on working.
     for machine in ["lusitania", "metropolis"] {
         scratch.run(&["info", "--machine", machine]).accepted();
         assert!(scratch.run(&["fit", "--machine", machine]).accepted().contains("Rico-Gallego"));
@@ -242,7 +242,7 @@ fn values_that_nobody_knows_are_named() {
     run(&["--machine", &file]).refused(1, &["line ", "`tau`", "above 0"]);
 }
 
-/// All collectives have a table; the profile is the same by either option.
+/// Checks that all collectives have a table, and that the profile is the same by either option.
 #[test]
 fn every_collective_has_a_table() {
     let scratch = Scratch::new();
@@ -262,7 +262,8 @@ fn every_collective_has_a_table() {
     }
 }
 
-/// The best case of a notification reads from memory, the worst from a cache: among two ranks that is less.
+/// Checks the remark for a worst case below the best: the best case of a notification reads from memory and the worst from a
+/// cache, which takes less time among two ranks.
 #[test]
 fn a_worst_case_below_the_best_is_said() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! `lineweave report` and `lineweave profile diff`.
+//! Tests of `lineweave report` and `lineweave profile diff`.
 
 use crate::common::{profile, Scratch};
 use serde_json::Value;
@@ -12,10 +12,10 @@ const ANSWERS: [(&str, &str); 4] = [
     ("advice", "What should I set?"),
 ];
 const SIZES: [&str; 8] = ["8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
-/// Two packages of four cores; costs come from a shipped description.
+/// A topology of two packages of four cores; costs come from a shipped description.
 const TWO_PACKAGES: &str = "pack:2 numa:1 l3:1(size=33554432) core:4 pu:1";
 
-/// Every tag that opens closes, in order, but for those of HTML that never do.
+/// Checks that every tag that opens is closed, in order, except for those of HTML that never are.
 #[track_caller]
 fn balanced(text: &str) {
     let mut open: Vec<&str> = Vec::new();
@@ -74,7 +74,7 @@ fn a_described_machine_has_every_section_and_a_full_map() {
             }
         }
     }
-    // The first screen: a sentence and a picture each, and every picture has words.
+    // The first screen has a sentence and a picture for each question, and every picture has a description.
     for (id, _) in ANSWERS {
         let answer = page.split(&format!("<section class=\"answer\" id=\"{id}\">")).nth(1).unwrap();
         let answer = answer.split("</section>").next().unwrap();
@@ -128,7 +128,8 @@ fn a_profile_with_choices_is_compared_with_them() {
     self_contained(&svg);
 }
 
-/// Every cell of the tables of what is chosen, beside what `explain` says for that call.
+/// Compares every cell of the tables of choices with the output of `explain` for that call; returns the number of
+/// cells.
 #[track_caller]
 fn agrees_with_explain(scratch: &Scratch, of: &[&str]) -> usize {
     let md = scratch.run(&[&["report", "--format", "md"], of].concat()).accepted();
@@ -154,7 +155,7 @@ fn what_is_chosen_is_what_explain_says_in_every_cell() {
     let scratch = Scratch::new();
     let described = ["--machine", "generic-x86", "--topology", "pack:1 numa:1 l3:1 core:4 pu:1"];
     assert_eq!(agrees_with_explain(&scratch, &described), 2 * 2 * 2 * 8);
-    // With a choice that was measured, which the model would not make.
+    // The profile comes with a measured choice that the model would not make.
     let file = scratch.file("profile.toml", &profile());
     let head = scratch.run(&["fit", &file, "--json"]).objects();
     let machine: lineweave_core::profile::Fingerprint =
@@ -335,7 +336,7 @@ fn profiles_are_compared_by_their_intervals() {
     );
     assert!((alone["ratio"].as_f64().unwrap() - 80.0 / 60.0).abs() < 1e-9);
     assert_eq!((&paired["ratio"], &paired["significant"]), (&1.0.into(), &false.into()));
-    // What nobody measured is not tested.
+    // A parameter that was not measured is not tested.
     let assumed = objects.iter().find(|o| o["parameter"] == "futex").unwrap();
     assert!(assumed["significant"].is_null());
     let text = scratch.run(&["profile", "diff", &a, &b]).accepted();

@@ -1,4 +1,4 @@
-//! Commands that play machines in virtual time.
+//! Tests of the commands that simulate machines in virtual time.
 
 use crate::common::{first, Scratch};
 use serde_json::Value;
@@ -96,31 +96,31 @@ fn what_cannot_be_simulated_says_why() {
         let arguments = format!("lab simulate --machine intel-scc {more}");
         scratch.run(&arguments.split_whitespace().collect::<Vec<_>>())
     };
-    // Too large for a message buffer.
+    // The message is too large for a message buffer.
     scc("-c bcast -a flat -b 16KiB").refused(1, &["513 lines", "intel-scc has 256", "smaller chunks"]);
     scc("-c bcast -a oc-bcast -b 1KiB -n 49").refused(1, &["49 ranks", "48 cores"]);
     scc("-c bcast -a oc-bcast -b 1KiB --root 48").refused(1, &["root 48", "0 to 47"]);
-    // Flags, however short the message.
+    // The flags are too many, however short the message.
     scc("-c bcast -a oc-bcast -b 32 --k 64").refused(1, &["k=64", "k is at most 63"]);
     scc("-c bcast -a oc-bcast -b 32 --k 63").accepted();
     scc("-c bcast -a oc-bcast -b 32 --k 0").refused(1, &["k=0"]);
-    // A mesh of one core, and meshes that are none.
+    // A mesh of one core is refused, and so are texts that are no mesh.
     for collective in ["-c barrier -a noc-msg", "-c bcast -a oc-bcast -b 1KiB"] {
         scc(&format!("{collective} --mesh 1x1")).refused(1, &["a mesh of one core", "--mesh 2x1"]);
     }
     scratch.run(&["lab", "what-if", "--mesh", "1x1x1"]).refused(1, &["a mesh of one core"]);
     scc("-c barrier -a noc-msg --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
     scc("-c barrier -a noc-msg --mesh 100000x100000").refused(2, &["COLUMNSxROWS"]);
-    // More than memory holds, in ops, ranks and runs.
+    // Ops, ranks and runs that exceed the memory are refused.
     scc("-c bcast -a oc-bcast -b 1TiB").refused(1, &["about 101264916763 ops", "windows"]);
     scc("-c bcast -a oc-bcast -b 1TiB -n 4 --window 3KiB").refused(1, &["more than the limit of 4294967296"]);
     scc("-c allgather -a all-read-all -b 32 --mesh 80x64x2").refused(1, &["10240 ranks", "fewer ranks"]);
     scratch.run(&["plan", "bcast", "pipelined-kary", "-b", "1TiB", "-n", "48"]).refused(1, &["windows"]);
-    // What has no effect, and what is not what its name says.
+    // An option without effect and a published algorithm that is wrong give a remark; a drawing must end in .svg.
     scc("-c barrier -a noc-msg --prefetch 2").warned(&["--prefetch has no effect"]);
     scc("-c barrier -a noc-msg-published").warned(&["lineweave verify barrier/noc-msg-published"]);
     scc("-c barrier -a noc-msg -o x.png").refused(2, &[".svg"]);
-    // Descriptions that do not say enough.
+    // Descriptions that lack values are refused.
     let machine =
         |name: &str| scratch.run(&["lab", "simulate", "--machine", name, "-c", "barrier", "-a", "tree"]);
     machine("lusitania").refused(1, &["neither [mesh] nor [coherent]"]);

@@ -1,4 +1,4 @@
-//! `who` and `doctor`: running teams, and what this node lacks.
+//! Tests of `who` and `doctor`: running teams, and missing features of this node.
 
 use crate::common::Scratch;
 use lineweave::Operator;
@@ -27,7 +27,7 @@ fn who_shows_which_rank_the_others_wait_for() {
         let team = scope.spawn(|| {
             lineweave::team::threads(3, |mut comm| {
                 if comm.rank() == 1 {
-                    // Until the test has seen enough.
+                    // The thread waits until the test is done.
                     let _ = stay_away.lock().unwrap().recv();
                 }
                 comm.allreduce_in_place(&mut [1.0_f64], Operator::Sum)
@@ -75,7 +75,7 @@ fn doctor_says_what_to_do_about_what_it_finds() {
     let objects =
         |out: &str| -> Vec<Value> { out.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
     let problems = |out: &str| objects(out).iter().filter(|o| o["verdict"] == "problem").count();
-    // Another test, also one of another run, may lose a team meanwhile: that is found, too.
+    // Another test, also one of another run, may lose a team meanwhile, which is then found, too.
     let lost = |out: &str| {
         let of_teams = |o: &&Value| o["what"] == "teams left behind" && o["verdict"] == "problem";
         objects(out).iter().filter(of_teams).count()

@@ -76,22 +76,24 @@ const FRAGMENTS: [&str; 11] = [
     "Whom ",
     "Whose ",
 ];
-/// Crates whose doc comments are a command's help, a header or Python's documentation as well: only the first two are looked for there.
-const WRITTEN_FOR_USERS: [&str; 3] = ["lineweave-c", "lineweave-py", "lineweave-cli"];
+/// Start of the attribute of an argument, whose doc comment is a help text and may be a fragment.
+const ARGUMENT: &str = "#[arg(";
 
 #[test]
 fn doc_comments_say_what_returns_or_holds() {
     let mut seen = 0;
     for (name, _) in CRATES {
-        let fragments = if WRITTEN_FOR_USERS.contains(&name) { &FRAGMENTS[..2] } else { &FRAGMENTS[..] };
         for path in sources(&crates_directory().join(name).join("src")) {
             let text = fs::read_to_string(&path).expect("a readable source");
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            let documents = |line: &str| line.starts_with("///") || line.starts_with("//!");
             let mut above = "";
-            for (i, line) in text.lines().map(str::trim).enumerate() {
-                let documents = |line: &str| line.starts_with("///") || line.starts_with("//!");
-                if documents(line) && !documents(above) {
+            for (i, &line) in lines.iter().enumerate() {
+                let item = lines[i..].iter().find(|line| !documents(line));
+                let is_help = item.is_some_and(|line| line.starts_with(ARGUMENT));
+                if documents(line) && !documents(above) && !is_help {
                     let words = line[3..].trim();
-                    let fragment = fragments.iter().find(|word| words.starts_with(*word));
+                    let fragment = FRAGMENTS.iter().find(|word| words.starts_with(*word));
                     assert_eq!(fragment, None, "{}:{}: {words}", path.display(), i + 1);
                     seen += 1;
                 }

@@ -27,7 +27,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def like(x: Any, blocks: int, ranks: int) -> Any:
-    """An array of the kind of `x`: as long (blocks 0), a block of it for each rank (1), or one of its blocks (-1)."""
+    """Makes an array of the kind of `x`: as long (blocks 0), a block of it for each rank (1), or one of its blocks (-1)."""
     if isinstance(x, (bytes, bytearray)):
         return bytearray({0: len(x), 1: len(x) * ranks, -1: len(x) // ranks}[blocks])
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
@@ -71,7 +71,7 @@ def _mapped(memory: Any) -> Any:
 
 
 def extent(shape: Any, dtype: Any) -> tuple[tuple[int, ...], int]:
-    """The shape as a tuple, and how many bytes such an array has."""
+    """Returns the shape as a tuple, and the bytes of such an array."""
     try:
         extents = tuple(int(n) for n in shape) if hasattr(shape, "__iter__") else (operator.index(shape),)
     except (TypeError, ValueError) as error:
@@ -90,7 +90,7 @@ def extent(shape: Any, dtype: Any) -> tuple[tuple[int, ...], int]:
 
 
 def flat(x: Any, count: int) -> Any:
-    """An array of `count` elements of the kind of `x`."""
+    """Makes an array of `count` elements of the kind of `x`."""
     if isinstance(x, (bytes, bytearray)):
         return bytearray(count)
     if _is_tensor(x):
@@ -99,14 +99,14 @@ def flat(x: Any, count: int) -> Any:
 
 
 def pack(x: Any) -> Any:
-    """The same elements, one after the other."""
+    """Returns an array with the same elements, one after the other."""
     if _is_tensor(x):
         return x.contiguous()
     return _numpy().ascontiguousarray(x)
 
 
 def unpack(packed: Any, x: Any) -> None:
-    """Puts elements back where they came from."""
+    """Copies packed elements back to their places."""
     if _is_tensor(x):
         x.copy_(packed)
     else:

@@ -20,7 +20,7 @@ Case = tuple[str, str, int, Callable[[], object], Callable[[], None]]
 
 
 def _bind(rank: int, size: int) -> None:
-    """An equal share of the CPUs, as DeepSpeed's launcher gives a rank by `--bind_cores_to_rank`; none where ranks outnumber them."""
+    """Returns an equal share of the CPUs, as DeepSpeed's launcher does by `--bind_cores_to_rank`; none where ranks outnumber them."""
     cpus = sorted(os.sched_getaffinity(0))
     each = len(cpus) // size
     if each > 0:
@@ -28,7 +28,7 @@ def _bind(rank: int, size: int) -> None:
 
 
 def reducer(library: str) -> Reducer:
-    """What adds a tensor up in place by a library; the process group is gloo's, as it is where these libraries decode on CPUs."""
+    """Returns a library's function for sums in place; the process group is gloo's, as where these libraries decode on CPUs."""
     import torch.distributed as dist
 
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -45,7 +45,7 @@ def reducer(library: str) -> Reducer:
 def _deepspeed(rank: int, size: int) -> Reducer:
     import torch
 
-    # Where all ranks are on one node, which its launcher says so.
+    # DeepSpeed's launcher says so that all ranks are on one node.
     os.environ["LOCAL_SIZE"] = str(size)
     spec = importlib.util.spec_from_file_location(DEEPSPEED, deepspeed())
     assert spec is not None and spec.loader is not None
@@ -76,7 +76,7 @@ def _vllm(rank: int, size: int) -> Reducer:
 
 
 def _unname(*parts: object) -> None:
-    """Takes away the name of shared memory that a rank would leave behind if it were killed: when all have it, nobody needs that."""
+    """Removes the name of shared memory that a killed rank would leave behind: once all have mapped it, no rank needs the name."""
     import torch.distributed as dist
 
     dist.barrier()
@@ -91,7 +91,7 @@ def _lengths() -> list[tuple[str, Any, int]]:
 
 
 def same_bits(reduce: Reducer) -> bool:
-    """Whether every rank gets the same bits of sums that have to be rounded, for each length that is measured."""
+    """Returns whether every rank gets the same bits of sums that have to be rounded, for each length that is measured."""
     import torch
     import torch.distributed as dist
 

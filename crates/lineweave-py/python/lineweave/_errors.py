@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of the package.
 
 Those of a call have the attributes `rank` (this rank), `operation`, `peer` (the rank that is the cause) and `call` (its
 number on this team), as far as they are known.

@@ -1,4 +1,4 @@
-"""Finding out who this process is, from whoever started it."""
+"""Reading this process's rank from the environment that its launcher made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lineweave._errors import BadArgument, NoTeam
 
 @dataclass(frozen=True)
 class Place:
-    """A rank, of how many, and the name by which ranks of one job find each other."""
+    """A rank, the number of ranks, and the name by which ranks of one job find each other."""
 
     launcher: str
     rank: int
@@ -36,7 +36,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 
 
 def place(environment: Mapping[str, str] | None = None) -> Place:
-    """Rank and size as the launcher says. Raises `NoTeam` when there is none, or when it started ranks on other nodes too."""
+    """Returns rank and size as the launcher gives them. Raises `NoTeam` when there is none, or when it started ranks on other nodes too."""
     env = os.environ if environment is None else environment
     for launcher, rank, size, local, job in _LAUNCHERS:
         if rank not in env or size not in env:

@@ -1,4 +1,4 @@
-"""Why the extension cannot be loaded here, for a person who has to do something about it."""
+"""Advice for a user whose machine cannot load the extension."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sysconfig
 
 
 def _built_for() -> str:
-    """What the wheel says that it is for: Python, its binary interface, and C library with CPU."""
+    """Returns the platform that the wheel was built for: Python, its binary interface, and C library with CPU."""
     from importlib import metadata
 
     try:
@@ -28,7 +28,7 @@ def _library() -> str:
 
 
 def advice(error: BaseException) -> str:
-    """What was expected, what was found and what to do."""
+    """Returns a text that says what was expected, what was found and what to do."""
     free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     python = f"{sys.implementation.cache_tag}{', free-threaded' if free else ''}"
     return (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from lineweave._typing import Buf, Operator
 
-    # What is sent: also what IN_PLACE stands for.
+    # A buffer to send; IN_PLACE may stand for it.
     SendBuf: TypeAlias = Union[Buf, "_InPlace"]
 
 ANY_SOURCE, ANY_TAG = -2, -1
@@ -103,7 +103,7 @@ def _numpy() -> Any:
 
 
 def _buffer(given: SendBuf) -> tuple[Any, list[int] | None]:
-    """The array of a buffer as mpi4py takes it (`x`, `[x, TYPE]`, `[x, count]`, `[x, counts, TYPE]`), and counts of blocks."""
+    """Returns the array of a buffer as mpi4py takes it (`x`, `[x, TYPE]`, `[x, count]`, `[x, counts, TYPE]`), and counts of blocks."""
     if not isinstance(given, (list, tuple)):
         return given, None
     array, *rest = given

@@ -1,4 +1,4 @@
-"""What mpi4py calls requests and statuses (`lineweave.MPI`)."""
+"""Requests and statuses in the form of mpi4py (`lineweave.MPI`)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What fits into the first message, beside its length, needs no second one.
+# Bytes of an object that fit into the first message beside its length; a longer object needs a second one.
 _FIRST = 504
 _LENGTH = 8
 
@@ -35,14 +35,14 @@ def _padded(length: int) -> int:
 
 
 def _rest(tag: int) -> int:
-    # What does not fit into the first message has tags of its own, so that it is not taken for the first of the next object.
+    # The second message has a tag of its own, so that it is not taken for the first message of the next object.
     if tag >= 1 << 31:
         raise BadArgument(f"tag {tag} is too large for an object; tags below {1 << 31} are for objects")
     return tag | 1 << 31
 
 
 class _All:
-    """Several messages that are sent, as one."""
+    """Several messages that are sent, waited for as one."""
 
     def __init__(self, requests: Sequence[Request[Any]]) -> None:
         self._requests = requests
@@ -59,7 +59,7 @@ class _All:
 
 
 class _Expected:
-    """An object that is being received. The second messages of all that were asked for under one tag are asked for in their order."""
+    """An object that is being received. Second messages under one tag are requested in the order of the objects."""
 
     def __init__(self, team: Objects, source: int, tag: int, line: collections.deque[_Expected]) -> None:
         self._team, self._source, self._tag, self._line = team, source, tag, line
@@ -69,7 +69,7 @@ class _Expected:
         self._found: tuple[Any] | None = None
 
     def _go_on(self, wait: bool) -> bool:
-        """One step: whether the message that is waited for has come."""
+        """Makes one step; returns whether the message that is waited for has come."""
         if wait:
             self._message.wait()
         elif not self._message.test():

@@ -1,4 +1,4 @@
-"""What is waited for: requests, and handles that make a call again."""
+"""Requests, which are waited for, and handles, which make a call again."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Request(Generic[T]):
 
 
 class Finished:
-    """What was started, and what is to be done with its result when it is over."""
+    """A started operation, and the function that is called with its result when it is over."""
 
     def __init__(self, raw: Waited, finish: Callable[[Any], Any]) -> None:
         self._raw, self._finish = raw, finish

@@ -18,7 +18,7 @@ from lineweave._team import Team, fresh_name
 
 T = TypeVar("T")
 
-# How long other ranks may take to notice that one failed, before they are stopped.
+# Seconds that other ranks may take to notice that one failed, before they are stopped.
 _GRACE = 5.0
 
 
@@ -54,7 +54,7 @@ def spawn(
 
 
 def _end_with_starter() -> None:
-    """Has this process killed when the one that called `spawn` is gone: its thread stays there until all ranks have ended."""
+    """Makes this process end when the one that called `spawn` is gone: its thread stays there until all ranks have ended."""
     _lineweave.end_with_parent()
     starter = multiprocessing.parent_process()
     if starter is not None and starter.pid != os.getppid():

@@ -1,4 +1,4 @@
-"""The calls that are started, of a class that has those that block."""
+"""The calls that start collectives, for a class that has the blocking ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from lineweave._typing import Array, Operator, Out
 
-    # What a handle can be for.
+    # The collectives that a handle can make.
     Collective = Literal[
         "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "reduce_scatter_block", "scan", "exscan", "alltoall"
     ]

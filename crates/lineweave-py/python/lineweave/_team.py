@@ -27,7 +27,7 @@ _open: weakref.WeakSet[Team] = weakref.WeakSet()
 
 @functools.cache
 def _warn_once() -> None:
-    """What of the environment has no effect: misspelt settings."""
+    """Warns once of settings in the environment that have no effect, such as misspelt ones."""
     for text in _lineweave.ineffective_settings():
         warnings.warn(text, stacklevel=4)
 
@@ -133,12 +133,12 @@ class Team(Objects):
 
 
 def fresh_name() -> str:
-    """A name to meet at that nobody else has."""
+    """Returns a name to meet at that no other team has."""
     return f"@lineweave-{os.getuid()}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def socket_name(name: str) -> str:
-    """Where ranks meet that were told `name`: a path as it is, everything else as this user's abstract name."""
+    """Returns the socket for a meeting at `name`: a path as it is, any other text as this user's abstract name."""
     if "/" in name or name.startswith("@"):
         return name
     return f"@lineweave-{os.getuid()}-{name}"

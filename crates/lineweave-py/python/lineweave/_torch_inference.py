@@ -26,20 +26,20 @@ from lineweave._torch_nodes import nodes
 from lineweave._torch_reductions import ALLREDUCE, flat_of, fold
 from lineweave._torch_team import meet
 
-# Who waits for the others of a group waits as long as torch.distributed does.
+# A rank waits for the others of a group as long as torch.distributed does.
 _PATIENCE = dist.distributed_c10d.default_pg_timeout.total_seconds()
 _SUM = dist.ReduceOp.SUM
 
 
 class _Group:
-    """What the operators of one group of ranks go by."""
+    """The team and the sum that the operators of one group of ranks use."""
 
     def __init__(self, team: Team) -> None:
         self.team = team
         self.sum = _lineweave.TensorSum(team, self._asked)
 
     def _asked(self, tensor: torch.Tensor) -> None:
-        """The sum where the extension cannot tell that a tensor is as it has to be."""
+        """Makes or refuses the sum where the extension cannot tell that a tensor is suitable."""
         _check(tensor, "tensor")
         fold(self.team, ALLREDUCE, tensor, None, 0)
 
@@ -115,7 +115,7 @@ def _team_of_all(size: int, rank: int) -> Team:
 
 
 def _meeting(*parts: str) -> str:
-    """Where ranks meet that were told the same; a socket's name has at most 107 bytes."""
+    """Returns the name at which ranks with the same parts meet; a socket's name has at most 107 bytes."""
     return socket_name("inference-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32])
 
 

@@ -54,7 +54,7 @@ class Message(dist.Work):
 
 
 class FromAnyone(Message):
-    """One that is received from whichever rank sends first."""
+    """A message that is received from the rank that sends first."""
 
     def __init__(self, group: Any, tensors: list[torch.Tensor], tag: int) -> None:
         super().__init__(tensors, tensors[0], None, -1)

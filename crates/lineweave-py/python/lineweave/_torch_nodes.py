@@ -22,7 +22,7 @@ from lineweave._team import fresh_name
 from lineweave._torch_reductions import ELEMENTS, NAMES, OPERATORS, done
 from lineweave._torch_team import Group, meet
 
-# What of gloo is used as it is.
+# The methods of gloo that are used as they are.
 _GLOO = (
     "allgather_coalesced", "all_gather_single_coalesced", "gather", "gather_single", "scatter", "reduce_scatter",
     "reduce_scatter_single", "reduce_scatter_single_coalesced", "_reduce_scatter_base", "alltoall", "alltoall_base",
@@ -37,7 +37,7 @@ _VARIABLE = "LINEWEAVE_NODE"
 
 
 def node() -> str:
-    """Which node this process is on: no two running kernels have one boot id."""
+    """Returns an id of this process's node: no two running kernels have one boot id."""
     said = os.environ.get(_VARIABLE)
     if said:
         return said
@@ -49,7 +49,7 @@ def node() -> str:
 
 
 def nodes(store: Any, rank: int, size: int) -> list[list[int]]:
-    """The ranks of each node, in the order of their first ones."""
+    """Returns the ranks of each node, in the order of their first ones."""
     store.set(f"lineweave/node/{rank}", node())
     found: dict[bytes, list[int]] = {}
     for r in range(size):
@@ -80,13 +80,13 @@ class ProcessGroupNodes(Group):
         return f"<ProcessGroupNodes: rank {self._place} of {self._ranks}, on node {self._node} of {len(self._members)}>"
 
     def _where(self, rank: int) -> tuple[int, int]:
-        """The node of a rank, and its place there."""
+        """Returns the node of a rank, and its place there."""
         return next((i, ranks.index(rank)) for i, ranks in enumerate(self._members) if rank in ranks)
 
-    # What both levels do.
+    # Calls that use both levels.
 
     def _reduce(self, tensor: torch.Tensor, op: Any, root: int | None) -> bool:
-        """Whether it was done: not for what only gloo or nobody has."""
+        """Reduces the tensor; returns false, without doing so, for types and operators that only gloo has, or no backend."""
         name = NAMES.get(hash(op))
         if tensor.dtype not in ELEMENTS or name not in OPERATORS or tensor.layout is not torch.strided:
             return False
@@ -99,7 +99,7 @@ class ProcessGroupNodes(Group):
         if self._leaders is not None:
             options = dist.AllreduceOptions()
             options.reduceOp = dist.ReduceOp.SUM if average else op
-            # What gloo does not have it adds up in a wider type, and what overflows is the same.
+            # Types that gloo does not have are added up in a wider type; overflows have the same result.
             wide = total.to(_WIDER[total.dtype]) if total.dtype in _WIDER else total
             self._leaders.allreduce([wide], options).wait()
             if wide is not total:

@@ -1,4 +1,4 @@
-"""What torch.distributed's reductions are to the runtime: types, operators, and the call itself (`lineweave.torch`)."""
+"""The reductions of torch.distributed in the form of the runtime: types, operators, and the call itself (`lineweave.torch`)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Done(dist.Work):
 
 
 def done(opts: Any, tensors: Sequence[Any]) -> Done | None:
-    # Who does not ask for work takes none for done (distributed_c10d), and making it costs more than a small collective.
+    # A caller that does not ask for work accepts `None` (distributed_c10d), and making it costs more than a small collective.
     if opts is not None and not getattr(opts, "asyncOp", True):
         return None
     return Done(tensors)
@@ -89,14 +89,14 @@ def _refuse(tensor: torch.Tensor) -> BadType:
 
 
 def flat_of(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, if it is dense on the CPU and its elements lie one after the other; else a copy that does."""
+    """Returns the tensor, if it is dense on the CPU and its elements lie one after the other; else such a copy."""
     if not tensor.is_cpu or tensor.layout is not torch.strided:
         raise _refuse(tensor)
     return tensor.contiguous()
 
 
 def numbers(tensor: torch.Tensor, op: Any) -> tuple[int, int]:
-    """The numbers of the runtime for the elements of a tensor, and for an operator on them: a sum where none is given."""
+    """Returns the runtime's numbers for the elements of a tensor, and for an operator on them: a sum where none is given."""
     truth = tensor.dtype is torch.bool
     element = _U8 if truth else ELEMENTS.get(tensor.dtype)
     if element is None:
@@ -109,7 +109,7 @@ def numbers(tensor: torch.Tensor, op: Any) -> tuple[int, int]:
 
 
 def fold(team: Team, collective: int, tensor: torch.Tensor, op: Any, root: int) -> None:
-    """An allreduce or a reduce in place."""
+    """Carries out an allreduce or a reduce in place."""
     flat = flat_of(tensor)
     element, operator = numbers(tensor, op)
     start = flat.data_ptr()

@@ -1,4 +1,4 @@
-"""What both kinds of process groups of torch.distributed have in common, and how many threads their ranks compute with."""
+"""The common parts of both kinds of process groups of torch.distributed, and the number of threads that ranks compute with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the calls take and return, for annotations. Nothing here is needed to run, neither numpy nor torch."""
+"""Types of the calls' arguments and results, for annotations. Nothing here is needed to run, neither numpy nor torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DLPack(Protocol):
 
 
 class Tensor(Protocol):
-    """A tensor of torch, which nobody needs who has none."""
+    """A tensor of torch, described without torch."""
 
     def data_ptr(self) -> int: ...
 
@@ -26,7 +26,7 @@ class Tensor(Protocol):
 
 
 class Waited(Protocol):
-    """What a `Request` waits for."""
+    """An operation that a `Request` waits for."""
 
     def wait(self) -> Any: ...
 
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     NDArray: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-    # Whatever has elements in memory.
+    # Any object with elements in memory.
     Array: TypeAlias = Union[NDArray, Tensor, Buffer, DLPack]
-    # Of which a new one is made where no `out` is given.
+    # The kinds of array that are made new where no `out` is given.
     Made = TypeVar("Made", bound=Union[NDArray, Tensor])
     Tensors = TypeVar("Tensors", bound=Tensor)
     Out = TypeVar("Out", bound=Array)

@@ -1,4 +1,4 @@
-"""What `lineweave bench python` runs: numpy arrays beside mpi4py, torch.distributed beside gloo, operators for inference beside others'.
+"""The program of `lineweave bench python`: numpy arrays beside mpi4py, torch.distributed beside gloo, operators for inference beside others'.
 
     python -m lineweave.bench --ranks 2,4
 
@@ -313,7 +313,7 @@ def _torch(backend: str, window: float) -> None:
 
 
 def _agree(n: int) -> int:
-    """The number of rank 0."""
+    """Returns the number that rank 0 gives."""
     import torch
     import torch.distributed as dist
 

@@ -1,7 +1,7 @@
 //! Real programs end to end, with lineweave and without: those of `bench/apps`, and what PyPI and Debian have.
 //!
-//! A program is launched in turns, with lineweave and without, and who goes first changes from round to round. Ratios are taken
-//! between launches of one round, so that what slows the machine for a while slows both.
+//! A program is launched in turns with lineweave and without; the order of the two changes from round to round. Ratios are
+//! taken between launches of one round, so that a temporary slowdown of the machine affects both.
 
 mod parts;
 mod torch;
@@ -14,79 +14,80 @@ use std::time::Instant;
 
 pub use parts::{apps, install, Ask, Part};
 
-/// How a program is launched.
+/// The way in which a program is launched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// As it is.
+    /// The program as it is, without lineweave.
     Without,
-    /// With lineweave.
+    /// The program with lineweave.
     With,
-    /// With lineweave, which leaves every call to the host and counts them: for the share of time in collectives.
+    /// The program with lineweave, which leaves every call to the host and counts the calls: for the share of time in
+    /// collectives.
     Counted,
 }
 
-/// What a launch has shown.
+/// A time that one launch of a program has shown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// Of what: `run`, `step`, `token`, `prompt token`.
+    /// The unit of work that was timed: `run`, `step`, `token`, `prompt token`.
     pub of: String,
-    /// How long one took.
+    /// Seconds that one unit of this work took.
     pub seconds: f64,
-    /// Share of it that is communication, where that is known.
+    /// Share of the time that is communication, where that is known.
     pub communication: Option<f64>,
 }
 
-/// A program among so many ranks or threads.
+/// A program with a given number of ranks or threads.
 pub struct App {
-    /// The part it belongs to.
+    /// The part that the program belongs to.
     pub part: Part,
-    /// Its name, with the MPI it runs under.
+    /// The program's name, with the MPI that it runs under.
     pub program: String,
-    /// Ranks or threads.
+    /// Number of ranks or threads.
     pub workers: usize,
-    /// What it does.
+    /// The work that the program does, in words.
     pub runs: &'static str,
     /// True if calls can be counted by [`Way::Counted`].
     pub counts: bool,
-    /// Runs it once.
+    /// Launches the program once.
     pub launch: Box<dyn Fn(Way) -> Result<Vec<Figure>, String>>,
 }
 
 /// A figure with lineweave and without.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The part.
+    /// The part that the program belongs to.
     pub part: Part,
     /// The program.
     pub program: String,
-    /// Ranks or threads.
+    /// Number of ranks or threads.
     pub workers: usize,
-    /// What it does.
+    /// The work that the program does, in words.
     pub runs: &'static str,
-    /// What the times are of.
+    /// The unit of work that was timed.
     pub of: String,
     /// Each launch's time without lineweave, in the order of rounds.
     pub without_ns: Vec<f64>,
-    /// The same with lineweave.
+    /// Each launch's time with lineweave, in the order of rounds.
     pub with_ns: Vec<f64>,
-    /// Their medians.
+    /// Median of the times without lineweave.
     pub without_median_ns: f64,
-    /// The same with lineweave.
+    /// Median of the times with lineweave.
     pub with_median_ns: f64,
     /// The time with lineweave over that without: the median of the rounds' ratios.
     pub ratio: f64,
-    /// Its 95 % interval, or extremes where rounds are fewer than 6.
+    /// The 95 % interval of the ratio, or the extremes where there are fewer than 6 rounds.
     pub ratio_interval: [f64; 2],
     /// Share of the time that is communication, without lineweave: the median, where it is known.
     pub communication_without: Option<f64>,
-    /// The same with lineweave.
+    /// Share of the time that is communication, with lineweave: the median, where it is known.
     pub communication_with: Option<f64>,
 }
 
-/// Launches a program in turns. `step` is told each launch.
+/// Launches a program in turns, with lineweave and without. `step` is called before each launch.
 ///
 /// # Errors
-/// Why a launch failed: a wrong answer, too.
+/// The reason why a launch failed; a wrong answer is a failure, too.
 pub fn measure(app: &App, rounds: usize, mut step: impl FnMut(Way)) -> Result<Vec<Row>, String> {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for round in 0..rounds {
@@ -114,7 +115,7 @@ fn rows(app: &App, without: &[Vec<Figure>], with: &[Vec<Figure>], counted: &[Fig
     let row = |name: &Figure| {
         let (theirs, ours) = (of(without, &name.of), of(with, &name.of));
         let (without_ns, with_ns) = (times(&theirs), times(&ours));
-        // One that a launch did not show has no ratios by rounds.
+        // A figure that some launch did not show has no ratios by rounds.
         if with_ns.is_empty() || with_ns.len() != without_ns.len() {
             return None;
         }
@@ -139,10 +140,10 @@ fn rows(app: &App, without: &[Vec<Figure>], with: &[Vec<Figure>], counted: &[Fig
     names.iter().filter_map(row).collect()
 }
 
-/// Runs these commands at the same time; what the first one printed, and how long all took.
+/// Runs these commands at the same time; returns the output of the first one, and the seconds until all had ended.
 ///
 /// # Errors
-/// Why one could not start, or the last line of one that failed.
+/// The reason why a command could not start, or the last line of one that failed.
 fn together(commands: Vec<Command>) -> Result<(String, f64), String> {
     let began = Instant::now();
     let mut children = Vec::new();
@@ -154,7 +155,7 @@ fn together(commands: Vec<Command>) -> Result<(String, f64), String> {
     let wait = |child: Result<std::process::Child, String>| {
         child.and_then(|child| child.wait_with_output().map_err(|e| e.to_string()))
     };
-    // All at once: none may wait for a reader.
+    // All children are waited for at once, so that none blocks on a full pipe.
     let ended: Vec<Result<Output, String>> = thread::scope(|scope| {
         let waits: Vec<_> = children.into_iter().map(|child| scope.spawn(move || wait(child))).collect();
         waits.into_iter().map(|w| w.join().unwrap_or_else(|_| Err("a reader ended".into()))).collect()

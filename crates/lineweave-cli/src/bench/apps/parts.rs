@@ -23,7 +23,7 @@ const EXAML: &str = "/usr/lib/examl/bin/examl-sse3";
 const EXAML_DATA: &str = "/usr/share/doc/examl/testData";
 const TO_INSTALL: &str = "type: lineweave bench apps --install";
 
-/// What programs are of one kind.
+/// A group of programs of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -37,19 +37,19 @@ pub enum Part {
     Mpi,
 }
 
-/// What is asked for.
+/// The order for programs: directories, MPIs, and numbers of workers.
 pub struct Ask<'a> {
-    /// Where programs are kept.
+    /// The directory that holds the programs.
     pub directory: &'a Path,
-    /// This command.
+    /// The file of this `lineweave` command.
     pub lineweave: &'a Path,
-    /// Prefixes of MPIs.
+    /// Prefixes of the MPIs to run under.
     pub mpis: &'a [PathBuf],
-    /// Ranks and threads.
+    /// Numbers of ranks and threads.
     pub workers: &'a [usize],
     /// CPUs that may be used.
     pub cpus: usize,
-    /// How long a program of torch measures, in seconds.
+    /// Seconds that a program of torch measures for.
     pub seconds: f64,
 }
 
@@ -66,7 +66,7 @@ impl Ask<'_> {
         self.directory.join("programs").join(name)
     }
 
-    /// Returns whether Python has these modules; the reason if not.
+    /// Returns the Python that has these modules, or the reason why there is none.
     pub(super) fn has(&self, modules: &[&str]) -> Result<PathBuf, String> {
         let python = self.python();
         let look = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))";
@@ -79,10 +79,10 @@ impl Ask<'_> {
     }
 }
 
-/// Installs what the programs need.
+/// Installs the packages that the programs need.
 ///
 /// # Errors
-/// Why that failed.
+/// The reason why installing failed.
 pub fn install(directory: &Path, lineweave: &Path) -> Result<(), String> {
     let script = directory.join("install");
     let made = fs::create_dir_all(directory).and_then(|()| fs::write(&script, INSTALL));
@@ -100,7 +100,7 @@ pub fn install(directory: &Path, lineweave: &Path) -> Result<(), String> {
     }
 }
 
-/// The programs of a part; those that cannot run, with the reason.
+/// Returns the programs of a part; for a program that cannot run, the reason.
 pub fn apps(part: Part, ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let written = fs::create_dir_all(ask.directory.join("programs"))
         .and_then(|()| PROGRAMS.iter().try_for_each(|(name, text)| fs::write(ask.program(name), text)));
@@ -115,7 +115,7 @@ pub fn apps(part: Part, ask: &Ask<'_>) -> Vec<Result<App, String>> {
     }
 }
 
-/// One of llama-bench's results.
+/// One result of llama-bench.
 #[derive(Deserialize)]
 struct Speed {
     n_prompt: u64,
@@ -138,7 +138,7 @@ fn llama(ask: &Ask<'_>) -> Vec<Result<App, String>> {
             return vec![Err(format!("a model cannot be written: {why}"))];
         }
     }
-    // Where threads outnumber CPUs the runtime has a better setting than its default, which is to be seen, too.
+    // Where threads outnumber CPUs, the runtime has a better setting than its default; both are measured.
     let settings =
         |&threads: &usize| [Some(("", threads)), (threads > ask.cpus).then_some(("passive", threads))];
     let app = |(policy, threads): (&'static str, usize)| {
@@ -181,7 +181,7 @@ fn llama(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     ask.workers.iter().flat_map(settings).flatten().map(app).collect()
 }
 
-/// A job of MPI: wall time from its start to its end, and the share of collectives in it, by `--report`.
+/// Runs an MPI job and returns its wall time from start to end, and the share of collectives in it, by `--report`.
 fn job(
     mut launcher: Command,
     program: &[&OsStr],
@@ -210,7 +210,7 @@ fn job(
     Ok(vec![Figure { of: "run".into(), seconds, communication }])
 }
 
-/// The time of a report's line, over all ranks.
+/// Returns the time in collectives that a line of a report tells, over all ranks.
 fn collectives_ms(line: &str) -> f64 {
     let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
     ["taken_total_ms", "passed_total_ms"].iter().filter_map(|key| line[key].as_f64()).sum()
@@ -268,7 +268,7 @@ fn mpi(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     all
 }
 
-/// Debian's ExaML, the likelihood of a phylogenetic tree, under Debian's Open MPI.
+/// Returns the runs of Debian's ExaML (likelihood of a phylogenetic tree) under Debian's Open MPI.
 fn examl(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let launcher = Path::new("/usr/bin/mpirun.openmpi");
     if !Path::new(EXAML).exists() || !launcher.exists() {
@@ -288,7 +288,7 @@ fn examl(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let app = |&ranks: &usize| {
         let (home, lineweave) = (home.clone(), ask.lineweave.to_owned());
         let launch = move |way: Way| {
-            // It refuses to write over an earlier run's files.
+            // ExaML refuses to overwrite the files of an earlier run.
             let output = home.join("output");
             let _ = fs::remove_dir_all(&output);
             fs::create_dir(&output).map_err(|e| format!("{}: {e}", output.display()))?;

@@ -1,4 +1,4 @@
-//! Programs of torch: the same one by two backends.
+//! Programs of torch: the same program by two backends.
 
 use super::{together, App, Ask, Figure, Part, Way};
 use crate::bench::installed::PATIENCE;
@@ -6,19 +6,20 @@ use serde::Deserialize;
 use std::net::TcpListener;
 use std::process::Command;
 
-/// Whose operators for sums lineweave's is beside: by the package's name, the table's, and the program's.
+/// Packages with operators for sums that lineweave's are compared with: the name of the package, of the row in the
+/// table, and of the backend.
 const OPERATORS: [(&str, &str, &str); 2] = [
     ("deepspeed", "tensor parallel by operators, DeepSpeed", "operator/deepspeed"),
     ("vllm", "tensor parallel by operators, vLLM", "operator/vllm"),
 ];
 
-/// Training with `DistributedDataParallel`.
+/// Returns the programs of training with `DistributedDataParallel`.
 pub(super) fn ddp(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let program = "DistributedDataParallel, gloo";
     programs(Part::Ddp, program, "ddp.py", "trains 235,146 parameters", ["gloo", "lineweave"], ask)
 }
 
-/// Decoding with a transformer that is divided by torch, and by hand with operators for the sums.
+/// Returns the programs that decode with a transformer: divided by torch, and by hand with operators for the sums.
 pub(super) fn tensor_parallel(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let app = |program, backends| {
         programs(
@@ -33,7 +34,7 @@ pub(super) fn tensor_parallel(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let mut all = app("tensor parallel, gloo", ["gloo", "lineweave"]);
     if all.iter().any(Result::is_ok) {
         for (peer, program, without) in OPERATORS {
-            // Has Python fetch the operator, if it is not there.
+            // Python fetches the operator, if it is not there.
             let mut command = Command::new(ask.python());
             command.args(["-m", "lineweave._bench_peers", peer]);
             match together(vec![command]) {
@@ -53,7 +54,7 @@ struct Told {
     communication: f64,
 }
 
-/// A program of torch, by two backends: without lineweave and with it.
+/// Returns one program with two backends, the first without lineweave and the second with it, for each number of ranks.
 fn programs(
     part: Part,
     program: &str,

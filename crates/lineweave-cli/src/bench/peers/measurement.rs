@@ -1,4 +1,4 @@
-//! What a peer's program prints, and the statistics over its batches.
+//! The output of a peer's program, and the statistics over its batches.
 
 use crate::bench::definition::Team;
 use crate::bench::subject::Subject;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 /// One measurement of one subject; windows of the same kind merge into one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Who was measured.
+    /// The subject that was measured.
     pub subject: Subject,
     /// The variant or setting.
     #[serde(rename = "variant")]
     pub setting: String,
-    /// What really ran: a library's file name, or how it was written.
+    /// The implementation that ran: a library's file name, or the way in which it was written.
     pub runtime: String,
     /// The kind of team.
     pub team: Team,
@@ -21,12 +21,12 @@ pub struct Measurement {
     pub ranks: usize,
     /// Message size in bytes.
     pub bytes: u64,
-    /// Collectives a batch.
+    /// Collectives in each batch.
     pub iterations: u64,
     /// Batches run again because a rank had been switched out.
     #[serde(rename = "discarded")]
     pub disturbed: usize,
-    /// Nanoseconds a collective, one value a batch.
+    /// Nanoseconds of one collective, one value for each batch.
     pub batches_ns: Vec<f64>,
 }
 
@@ -49,13 +49,13 @@ impl Measurement {
         self.disturbed += window.disturbed;
     }
 
-    /// Statistics over the batches, in nanoseconds.
+    /// Returns the statistics over the batches, in nanoseconds.
     pub fn stats(&self) -> Stats {
         stats(&self.batches_ns, self.disturbed)
     }
 }
 
-/// [`Stats::of`]; no numbers where there is no sample.
+/// Returns [`Stats::of`] the samples, with no numbers where there is no sample.
 pub fn stats(samples: &[f64], disturbed: usize) -> Stats {
     let none = f64::NAN;
     let nothing = Stats {

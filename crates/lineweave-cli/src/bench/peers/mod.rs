@@ -1,5 +1,5 @@
-//! The peers of a bench: small C and C++ programs (`bench/peers/`), compiled when first needed, run in turn
-//! with lineweave's own measurements.
+//! Peers of a benchmark: small C and C++ programs (`bench/peers/`) that are compiled when first needed and run in turn with
+//! lineweave's own measurements.
 
 mod measurement;
 mod table;
@@ -20,18 +20,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 use toolchain::BuildError;
 
-/// Why a peer gave no measurement.
+/// Reason why a peer gave no measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum PeerError {
-    /// It does not exist here, or not for what was asked: not a failure, but to be shown.
+    /// The peer does not exist here, or not for this request: not a failure, but to be shown.
     #[error("{subject} skipped: {because}")]
     Skipped {
         /// The peer.
         subject: Subject,
-        /// What is missing.
+        /// The missing part.
         because: String,
     },
-    /// The table that ships cannot be read.
+    /// The table of peers that ships with lineweave cannot be read.
     #[error("peers.toml: {0}")]
     Table(String),
     /// The directory for the programs cannot be used.
@@ -47,7 +47,7 @@ pub enum PeerError {
     Failed {
         /// The peer.
         subject: Subject,
-        /// Its own words.
+        /// The program's own words.
         reason: String,
     },
     /// The program did not end in time and was killed.
@@ -59,23 +59,23 @@ pub enum PeerError {
         setting: String,
         /// Team size.
         ranks: usize,
-        /// How long it had.
+        /// Time that the program was given.
         limit: Duration,
     },
-    /// The program printed what cannot be a measurement.
+    /// The program printed a line that cannot be a measurement.
     #[error("{subject} printed a line that is not a measurement: {reason}")]
     Output {
         /// The peer.
         subject: Subject,
-        /// What is wrong with it.
+        /// A sentence that says what is wrong with the line.
         reason: String,
     },
-    /// Another runtime than the peer's answered.
+    /// A runtime other than the peer's answered.
     #[error("{subject}: expected its own runtime, found {found}; check LD_PRELOAD and LD_LIBRARY_PATH")]
     WrongRuntime {
         /// The peer.
         subject: Subject,
-        /// What ran.
+        /// The runtime that ran.
         found: String,
     },
 }
@@ -93,23 +93,23 @@ pub struct Request {
     pub bytes: u64,
     /// The CPUs to use: rank r is pinned to CPU r modulo their number. Not empty.
     pub cpus: Vec<usize>,
-    /// The longest the window lasts.
+    /// Longest time that the window lasts.
     pub window: Duration,
-    /// The fewest batches.
+    /// Fewest batches.
     pub min_batches: usize,
-    /// The most batches.
+    /// Most batches.
     pub max_batches: usize,
-    /// End early when the interval of the median is narrower than this share of it.
+    /// The window ends early when the interval of the median is narrower than this share of the median.
     pub precision: f64,
-    /// Which variants of a program that has several are tried: `all`, or those of a kind that it knows.
+    /// Variants that are tried of a program that has several: `all`, or the name of a kind that the program knows.
     pub variants: &'static str,
 }
 
-/// A hang is certain only long after a window should have ended: calibration and start-up take time too, most
-/// of all with more ranks than CPUs.
+/// Time after which a window that should have ended counts as hung: calibration and start-up take time too, most of all
+/// with more ranks than CPUs.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// The peers that ship, each with its program or with the reason why there is none.
+/// The peers that ship, each with its program or with the reason why it has none.
 #[derive(Debug)]
 pub struct Peers {
     peers: Vec<(Peer, Result<PathBuf, String>)>,
@@ -121,7 +121,7 @@ impl Peers {
         Peers::build_with(directory, &Toolchain::discover())
     }
 
-    /// As [`Peers::build`], with the compilers and libraries given.
+    /// As [`Peers::build`], with given compilers and libraries.
     pub fn build_with(directory: &Path, toolchain: &Toolchain) -> Result<Peers, PeerError> {
         let unusable = |source| PeerError::Directory { path: directory.to_owned(), source };
         fs::create_dir_all(directory).map_err(unusable)?;
@@ -137,13 +137,13 @@ impl Peers {
         Ok(Peers { peers })
     }
 
-    /// The peers that cannot run here at all, with the reason.
+    /// Returns the peers that cannot run here at all, with the reason.
     pub fn missing(&self) -> impl Iterator<Item = (Subject, &str)> {
         self.peers.iter().filter_map(|(peer, program)| Some((peer.subject, program.as_ref().err()?.as_str())))
     }
 
-    /// Measures one window of every variant or setting that suits the request, for choosing among them.
-    /// Settings that hang or fail are left out; an error only if none is left.
+    /// Measures one window of every variant or setting that suits the request, so that the caller can choose. Settings that
+    /// hang or fail are left out; it is an error only if none is left.
     pub fn survey(&self, request: &Request) -> Result<Vec<Measurement>, PeerError> {
         let (peer, _) = self.find(request)?;
         if peer.variants {
@@ -164,7 +164,7 @@ impl Peers {
         }
     }
 
-    /// The name of the fastest variant or setting, by one window of `request` each.
+    /// Returns the name of the fastest variant or setting, by one window of `request` each.
     pub fn best(&self, request: &Request) -> Result<String, PeerError> {
         self.survey(request)?
             .into_iter()
@@ -185,7 +185,7 @@ impl Peers {
         self.launch(request, setting, &env)?.pop().ok_or_else(unknown)
     }
 
-    /// The peer and the program for a request, or why there is none.
+    /// Returns the peer and the program for a request, or the reason why there is none.
     fn find(&self, request: &Request) -> Result<(&Peer, &Path), PeerError> {
         let skip = |because| Err(skipped(request.subject, because));
         let Some((peer, program)) = self.peers.iter().find(|(peer, _)| peer.subject == request.subject)
@@ -236,7 +236,7 @@ impl Peers {
             .args(["--min-batches", &request.min_batches.to_string()])
             .args(["--batches", &request.max_batches.to_string()])
             .args(["--precision", &request.precision.to_string()]);
-        // Only the setting's own variables: what the user's shell sets would make it another setting.
+        // Only the setting's own variables are set: variables of the user's shell would make it another setting.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
             if ["OMP_", "GOMP_", "KMP_", "PEER_"].iter().any(|prefix| name.starts_with(prefix)) {
@@ -276,22 +276,22 @@ fn skipped(subject: Subject, because: String) -> PeerError {
     PeerError::Skipped { subject, because }
 }
 
-/// Kills the program if it has not been waited for: no peer spins on after its bench.
+/// A running program that is killed when it is dropped, so that no peer spins on after its benchmark.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both calls fail only when the program has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Status, standard output and standard error of a command, or nothing if it took longer than `limit`.
+/// Returns status, standard output and standard error of a command, or `None` if it took longer than `limit`.
 fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<(ExitStatus, String, String)>> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut running = Running(child);
-    // Read while it runs: a full pipe would stop it in the midst of measuring.
+    // The pipes are read while the program runs: a full pipe would stop it in the midst of measuring.
     let collect = |pipe: Option<Box<dyn Read + Send>>| {
         thread::spawn(move || {
             let mut text = String::new();
@@ -308,7 +308,7 @@ fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<(E
         if began.elapsed() > limit {
             return Ok(None);
         }
-        // Seldom enough not to disturb what is measured.
+        // The interval is long enough not to disturb the measurement.
         thread::sleep(Duration::from_millis(10));
     };
     let text = |reader: thread::JoinHandle<io::Result<String>>| {

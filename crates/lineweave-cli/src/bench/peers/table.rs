@@ -1,11 +1,11 @@
-//! Which peers there are and how they are set, read from `bench/peers/peers.toml`.
+//! The table of peers and their settings, read from `bench/peers/peers.toml`.
 
 use crate::bench::definition::Team;
 use crate::bench::subject::Subject;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// How a peer's source becomes a program.
+/// The compiler that turns a peer's source into a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compiler {
@@ -16,20 +16,20 @@ pub enum Compiler {
     Cxx20,
     /// C with OpenMP on GNU's runtime.
     COpenmpGnu,
-    /// The same object file on LLVM's runtime, which exports GNU's entry points.
+    /// C with OpenMP as above, linked to LLVM's runtime, which exports GNU's entry points.
     COpenmpLlvm,
 }
 
-/// One way of setting a peer up.
+/// One way to set a peer up.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Its name in records.
+    /// The setting's name in records.
     pub name: String,
     /// Environment variables; `{places}` stands for the CPUs as OpenMP places.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// True if it makes sense with more ranks than CPUs.
+    /// True if the setting makes sense with more ranks than CPUs.
     #[serde(default = "yes")]
     pub crowded: bool,
 }
@@ -42,20 +42,20 @@ fn yes() -> bool {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// Its name in definitions and records.
+    /// The peer's name in definitions and records.
     pub subject: Subject,
-    /// Its source file.
+    /// The name of the source file.
     pub source: String,
-    /// How it is built.
+    /// The compiler that builds it.
     pub compiler: Compiler,
-    /// The kinds of team it exists for.
+    /// The kinds of team that the peer exists for.
     pub teams: Vec<Team>,
     /// The least and the most ranks.
     pub ranks: [usize; 2],
     /// True if the program itself tries several ways and prints a line for each.
     #[serde(default)]
     pub variants: bool,
-    /// How it can be set; none where the program tries variants itself.
+    /// The peer's settings; empty where the program tries variants itself.
     #[serde(default, rename = "setting")]
     pub settings: Vec<Setting>,
 }
@@ -67,7 +67,7 @@ struct Table {
     peer: Vec<Peer>,
 }
 
-/// A source by its file name, and the header that all of them share.
+/// The header that all sources share: its file name and its text.
 pub const HEADER: (&str, &str) = ("peer.h", include_str!("../../../bench/peers/peer.h"));
 
 const SOURCES: [(&str, &str); 7] = [
@@ -81,13 +81,13 @@ const SOURCES: [(&str, &str); 7] = [
 ];
 
 impl Peer {
-    /// The text of the peer's source, if it is one that ships.
+    /// Returns the text of the peer's source, if it is one that ships.
     pub fn text(&self) -> Option<&'static str> {
         SOURCES.iter().find(|(name, _)| *name == self.source).map(|(_, text)| *text)
     }
 }
 
-/// The table that ships; the message says what is wrong with it.
+/// Returns the table that ships; the error says what is wrong with it.
 pub fn peers() -> Result<Vec<Peer>, String> {
     let table: Table =
         toml::from_str(include_str!("../../../bench/peers/peers.toml")).map_err(|e| e.to_string())?;

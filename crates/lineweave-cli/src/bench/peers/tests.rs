@@ -1,12 +1,12 @@
 use super::*;
 use std::sync::OnceLock;
 
-/// A directory below cargo's scratch space, so that programs are compiled once for all runs of the tests.
+/// Returns a directory below cargo's scratch space, so that programs are compiled once for all runs of the tests.
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/peers")
 }
 
-/// The peers, compiled once for all tests.
+/// Returns the peers, compiled once for all tests.
 fn built() -> &'static Peers {
     static PEERS: OnceLock<Peers> = OnceLock::new();
     PEERS.get_or_init(|| Peers::build(&directory()).expect("a directory below target/"))
@@ -27,7 +27,7 @@ fn request(subject: Subject) -> Request {
     }
 }
 
-/// CPUs that this process may use, by the kernel's list.
+/// Returns the CPUs that this process may use, by the kernel's list.
 fn usable() -> Vec<usize> {
     let status = fs::read_to_string("/proc/self/status").expect("procfs");
     let list =
@@ -72,7 +72,7 @@ fn every_peer_that_was_built_measures_at_each_of_its_settings() {
 fn the_byte_floor_is_right_in_every_way_and_told_by_its_buffers() {
     let peers = built();
     for (team, ways) in [(Team::Threads, &["direct"][..]), (Team::Processes, &["boxes", "back"])] {
-        // Some chunks, and one that is not whole.
+        // The length is some whole chunks and a part of one.
         let asked = Request { team, bytes: 40_000, variants: "reuse", ..request(Subject::ByteFloor) };
         match peers.survey(&asked) {
             Ok(measured) => {

@@ -1,4 +1,4 @@
-//! The system's compilers and OpenMP runtimes, and how a peer's program is made with them.
+//! The system's compilers and OpenMP runtimes, and the build of a peer's program with them.
 
 use super::table::{Compiler, Peer, HEADER};
 use lineweave::cache;
@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is at hand to build peers with.
+/// The installed compilers and runtimes that can build peers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Toolchain {
     /// GNU's C compiler and its version; clang's OpenMP would bind to LLVM's runtime.
@@ -20,23 +20,23 @@ pub struct Toolchain {
     pub libomp: Option<PathBuf>,
 }
 
-/// Why a program was not made.
+/// Reason why a program was not made.
 #[derive(Debug)]
 pub enum BuildError {
-    /// Something is not installed, or too old: the peer is skipped.
+    /// A tool is not installed, or too old: the peer is skipped.
     Missing(String),
     /// The directory for the programs cannot be used.
     Directory(io::Error),
 }
 
 impl Toolchain {
-    /// Looks for what is installed.
+    /// Looks for the installed compilers and runtimes.
     pub fn discover() -> Toolchain {
         Toolchain { cc: version_of("gcc"), cxx: version_of("g++"), libomp: find_libomp() }
     }
 
-    /// Makes a peer's program in `directory` unless it is there, and returns its path. The file's name holds a
-    /// digest of everything that went into it, so that a new source or compiler makes a new program.
+    /// Makes a peer's program in `directory` unless it is there, and returns its path. The file name holds a digest of
+    /// everything that the program is made from, so that a new source or compiler makes a new program.
     pub fn make(&self, peer: &Peer, directory: &Path) -> Result<PathBuf, BuildError> {
         let text = peer.text().ok_or_else(|| missing(format!("{} does not ship", peer.source)))?;
         let (compiler, libomp) = self.needs(peer)?;
@@ -47,7 +47,7 @@ impl Toolchain {
         if cache::counts(&program) {
             return Ok(program);
         }
-        // A directory of its own for each attempt: two benches, or two threads of one, may start at once.
+        // Each attempt has a directory of its own: two benchmarks, or two threads of one, may start at once.
         fs::create_dir_all(directory).map_err(BuildError::Directory)?;
         let work = tempfile::tempdir_in(directory).map_err(BuildError::Directory)?;
         let made = compile(peer, text, &compiler.0, libomp, work.path())?;
@@ -55,7 +55,7 @@ impl Toolchain {
         Ok(program)
     }
 
-    /// The compiler and the library that a peer needs.
+    /// Returns the compiler and the library that a peer needs.
     fn needs(&self, peer: &Peer) -> Result<(&(PathBuf, String), Option<&Path>), BuildError> {
         let c = || self.cc.as_ref().ok_or_else(|| missing("gcc is not installed".to_owned()));
         match peer.compiler {
@@ -128,14 +128,16 @@ fn compile(
     Ok(program)
 }
 
-/// A command's path as the shell would find it, and the first line it says of its version.
+/// Returns the path of a command, as the shell would find it, and the first line that the command prints for
+/// `--version`.
 fn version_of(command: &str) -> Option<(PathBuf, String)> {
     let output = Command::new(command).arg("--version").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     output.status.success().then(|| (PathBuf::from(command), text.lines().next().unwrap_or("").to_owned()))
 }
 
-/// LLVM's runtime where distributions put it: the newest of its versioned directories, then the common ones.
+/// Returns LLVM's runtime from the places where distributions put it: first the newest of its versioned directories,
+/// then the common ones.
 fn find_libomp() -> Option<PathBuf> {
     let mut versioned: Vec<(u32, PathBuf)> = Vec::new();
     let mut common = vec![PathBuf::from("/usr/lib64"), "/usr/local/lib".into(), "/usr/lib".into()];

@@ -12,14 +12,14 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What did not run.
+/// A program that did not run, and the reason.
 #[derive(Serialize)]
 struct LeftOut {
     part: Part,
     because: String,
 }
 
-/// What else the machine did.
+/// The load of the machine from other programs.
 #[derive(Serialize)]
 struct Load {
     one_minute: f64,
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     Ok(())
 }
 
-/// The MPIs that were installed for this; nothing where none was.
+/// Returns the MPIs that were installed for this benchmark, or `None`.
 fn mpis_below(directory: &Path) -> Option<Vec<PathBuf>> {
     let entries = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
     let mut found: Vec<PathBuf> = entries.filter(|prefix| prefix.join("bin/mpirun").exists()).collect();
@@ -103,7 +103,7 @@ fn mpis_below(directory: &Path) -> Option<Vec<PathBuf>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// A run by its time, what is done over and over by its rate.
+/// Returns a figure as text: the time of a run, or the rate of work that is repeated.
 fn told(of: &str, ns: f64) -> String {
     match of {
         "run" => Nanos(ns).to_string(),

@@ -1,4 +1,5 @@
-//! `lineweave bench first`: what a team, a length and a communicator cost once, and what the same call costs again.
+//! `lineweave bench first`: the one-time cost of a team, a length and a communicator, and the cost of the same call
+//! when repeated.
 
 use super::{here_or_rehearsed, Arguments, Report};
 use crate::bench::record::{write, Provenance};
@@ -17,14 +18,14 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::Instant;
 
-/// Allreduces of doubles, one length after the other.
+/// Lengths of the allreduces of doubles, called one after the other.
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
-/// Communicators that are made one after the other.
+/// Number of duplicates of a communicator, made one after the other.
 const DUPLICATES: usize = 20;
-/// Lengths of reduces, each of another number of doubles, and roots of each.
+/// Number of lengths of reduces, in doubles, and number of roots for each.
 const SWEEP: (usize, usize) = (1000, 10);
 
-/// What the ranks are to do.
+/// The task of the ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Task {
     sizes: Vec<usize>,
@@ -32,45 +33,47 @@ struct Task {
     roots: usize,
 }
 
-/// One length: a rank's times, or the longest of all ranks.
+/// The times of one length: one rank's, or the longest of all ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Call {
     ranks: usize,
     bytes: usize,
-    /// One rank alone chooses, and proves what it chose; known to the process that starts the ranks only.
+    /// Time that one rank alone takes to choose, and to prove its choice; only the process that starts the ranks knows
+    /// it.
     choose_ns: f64,
     prove_ns: f64,
     first_ns: f64,
     second_ns: f64,
-    /// The first call of a program that runs after one that kept what it chose and proved.
+    /// Time of the first call of a program that runs after one that kept its choices and proofs.
     kept_ns: f64,
 }
 
-/// What is made once.
+/// The times of objects that are made once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Made {
     ranks: usize,
-    /// From the start of a rank's process to its first call.
+    /// Time from the start of a rank's process to its first call.
     join_ns: f64,
-    /// One of several duplicates.
+    /// Time to make one of several duplicates.
     duplicate_ns: f64,
-    /// The first call on a duplicate, of a length that was called before.
+    /// Time of the first call on a duplicate, of a length that was called before.
     duplicate_first_ns: f64,
     free_ns: f64,
-    /// Reduces of many lengths to many roots.
+    /// Number of lengths in the sweep of reduces, each to many roots.
     lengths: usize,
     roots: usize,
     sweep_ns: f64,
-    /// All of them once more.
+    /// Time of the whole sweep when it is repeated.
     again_ns: f64,
-    /// Plans that a rank holds after that.
+    /// Plans that a rank holds after the sweep.
     plans: usize,
-    /// As many allgathers of blocks of different lengths, each of others, and what a rank holds after those.
+    /// Time of as many allgathers of blocks of different lengths, each with other lengths, and the plans that a rank
+    /// holds after them.
     uneven_ns: f64,
     uneven_plans: usize,
 }
 
-/// What a rank has to say.
+/// The measurements that a rank reports.
 #[derive(Debug, Serialize, Deserialize)]
 struct Answer {
     calls: Vec<Call>,
@@ -83,7 +86,7 @@ struct Answer {
 /// Those of teams and records; [`CliError::RankFailed`] when a rank ends without an answer.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (settings, node, mut tuning) = here_or_rehearsed(session)?;
-    // What earlier programs kept would hide what it costs.
+    // Choices that earlier programs kept would hide the cost.
     tuning.kept = None;
     let provenance = Provenance::gather(&node, super::chosen_by(&tuning));
     let mut report = Report::default();
@@ -161,19 +164,19 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
     session.out.table(&shown)
 }
 
-/// A program that finds what one before it kept.
+/// Measures a program that finds the choices that one before it kept.
 fn after_another(mut config: TeamConfig, task: &Task) -> Result<Answer, CliError> {
     let file = std::env::temp_dir().join(format!("lineweave-first-{}.bin", std::process::id()));
     config.tuning.kept = Some(file.clone());
     let task = Task { lengths: 0, ..task.clone() };
     let run = || among(&Team::with(config.clone())?, &task);
     let second = run().and_then(|_| run());
-    // It is not there if nothing could be kept.
+    // The file does not exist if nothing could be kept.
     let _ = std::fs::remove_file(&file);
     second
 }
 
-/// What one rank takes to choose, and to prove what it chose.
+/// Returns the times that one rank takes to choose, and to prove its choice.
 fn alone(config: &TeamConfig, bytes: usize) -> Result<(f64, f64), CliError> {
     let shape = config.shape();
     let question = Question { shape, ..Question::flat(Collective::Allreduce, config.ranks(), bytes, 8) };
@@ -190,7 +193,7 @@ fn ns(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// Has processes do it; the longest time of any rank.
+/// Runs the task among processes and returns the longest time of any rank.
 fn among(team: &Team, task: &Task) -> Result<Answer, CliError> {
     let text = serde_json::to_string(task).map_err(|e| CliError::Output(e.into()))?;
     let mut command = rank_job::command()?;
@@ -205,7 +208,7 @@ fn among(team: &Team, task: &Task) -> Result<Answer, CliError> {
         if let Some(mut out) = child.stdout.take() {
             out.read_to_string(&mut said).map_err(CliError::Output)?;
         }
-        // Its own message says why it failed, and no answer is an error below.
+        // The rank's own message says why it failed, and a missing answer is an error below.
         let _ = child.wait();
         let answer: Answer = serde_json::from_str(&said)
             .map_err(|e| CliError::RankFailed { rank, how: format!("no answer ({e})") })?;
@@ -237,7 +240,7 @@ impl Answer {
     }
 }
 
-/// A rank: does what the text says and prints what it took.
+/// Runs as a rank: performs the task in the text and prints the times.
 ///
 /// # Errors
 /// Those of the calls.
@@ -297,7 +300,7 @@ pub fn rank(text: &str) -> Result<(), CliError> {
     writeln!(std::io::stdout(), "{answer}").map_err(CliError::Output)
 }
 
-/// An allreduce of so many bytes, and the same again.
+/// Returns the times of an allreduce of so many bytes, and of the same call again.
 fn twice(comm: &mut Communicator, bytes: usize) -> Result<[f64; 2], CliError> {
     let (data, mut sum) = (vec![1.0; bytes / 8], vec![0.0; bytes / 8]);
     let mut took = [0.0; 2];
@@ -310,7 +313,7 @@ fn twice(comm: &mut Communicator, bytes: usize) -> Result<[f64; 2], CliError> {
     Ok(took)
 }
 
-/// Allgathers by so many tables of lengths: the blocks of table `n` have from `n` to `2 n` doubles.
+/// Calls allgathers by so many tables of lengths: the blocks of table `n` have from `n` to `2 n` doubles.
 fn uneven(comm: &mut Communicator, tables: usize) -> Result<f64, CliError> {
     let (rank, ranks) = (comm.rank(), comm.ranks());
     let data = vec![1.0; 2 * tables + 1];
@@ -318,7 +321,7 @@ fn uneven(comm: &mut Communicator, tables: usize) -> Result<f64, CliError> {
     comm.barrier()?;
     let start = Instant::now();
     for table in 1..=tables {
-        // From as many to twice as many, in another order each time.
+        // The lengths run from `table` to twice as much, in another order each time.
         let counts: Vec<usize> =
             (0..ranks).map(|r| table + (r * 7 + table * 3) % ranks * table / ranks).collect();
         let total = counts.iter().sum();

@@ -1,4 +1,4 @@
-//! `lineweave bench mpi`: the collectives of installed MPIs, with lineweave before them and without.
+//! `lineweave bench mpi`: the collectives of installed MPIs, with and without lineweave in front of them.
 
 use super::{chosen_by, here, peers_directory, Arguments, Report};
 use crate::bench::installed::Mpi;
@@ -11,16 +11,16 @@ use lineweave_core::units::{Bytes, Nanos};
 use std::path::PathBuf;
 
 const COLLECTIVES: [&str; 6] = ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
-/// From nothing to 16 MiB.
+/// Lengths from 0 bytes to 16 MiB.
 const SIZES: [usize; 13] =
     [0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20];
-/// How long a case is measured in a launch.
+/// Milliseconds that a launch measures a case for.
 const WINDOW_MS: u32 = 20;
 
 /// Measures and shows.
 ///
 /// # Errors
-/// [`CliError::Mpi`] when there is none, or one fails; those of records.
+/// [`CliError::Mpi`] when there is no MPI, or one fails; the errors of records.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
     let directory = peers_directory(arguments);
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     Ok(())
 }
 
-/// The MPIs asked for, or that of the PATH.
+/// Returns the prefixes of the MPIs that were asked for, or of the one in the PATH.
 pub(super) fn prefixes(arguments: &Arguments) -> Vec<PathBuf> {
     if !arguments.mpi.is_empty() {
         return arguments.mpi.clone();

@@ -1,4 +1,4 @@
-//! What a run has found so far, as it is recorded.
+//! The results of a run so far, as they are recorded.
 
 use crate::bench::{Row, Skipped};
 use crate::error::CliError;
@@ -6,7 +6,7 @@ use crate::output::{Output, SCHEMA};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The keys that tell an object's version and kind, then its own.
+/// One line of the record: the version and kind of an object, then its own keys.
 #[derive(Serialize)]
 struct Line<'a, T> {
     schema: u32,
@@ -15,7 +15,7 @@ struct Line<'a, T> {
     fields: &'a T,
 }
 
-/// What was found so far, and the lines of its record.
+/// The results so far, and the lines of their record.
 #[derive(Default)]
 pub(super) struct Report {
     pub rows: Vec<Row>,
@@ -27,7 +27,7 @@ impl Report {
     /// Adds a line to the record, and shows it where the output is JSON.
     ///
     /// # Errors
-    /// When it cannot be shown.
+    /// [`CliError::Output`] when the line cannot be shown.
     pub fn line(
         &mut self,
         out: &mut Output,
@@ -45,7 +45,8 @@ impl Report {
     }
 }
 
-/// A record is read in a diff: a thousandth of a nanosecond says nothing, nor does what is not there.
+/// Rounds times and removes empty fields. A record is read in a diff: a thousandth of a nanosecond says nothing, nor
+/// does a missing value.
 fn trim(value: &mut Value) {
     let Value::Object(fields) = value else { return };
     fields.retain(|_, v| !v.is_null());

@@ -1,4 +1,4 @@
-//! What a run has found, as tables and remarks.
+//! Tables and remarks about the results of a run.
 
 use crate::bench::field::Beside;
 use crate::bench::guidelines::Violated;
@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::output::{table, Output};
 use lineweave_core::units::{Bytes, Nanos};
 
-/// A definition's rows as a table.
+/// Shows the rows of a definition as a table.
 pub(super) fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), CliError> {
     out.line(&format!("\n{}: {}", definition.name, definition.about))?;
     let moves = definition.collective.moves_data();
@@ -62,13 +62,13 @@ pub(super) fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> R
     out.table(&shown)
 }
 
-/// Bytes of the message, or of one block, that go in a nanosecond, beside which memcpy's say what the caches carry. The floor of two ranks moves a
-/// flag whatever the length.
+/// Returns the bytes of the message, or of one block, that are moved in a nanosecond; memcpy's rate beside it shows the limit of the caches. The
+/// floor of two ranks moves a flag whatever the length.
 fn rate(row: &Row, moves: bool) -> Option<f64> {
     (moves && row.subject != Subject::Floor).then(|| row.bytes as f64 / row.times.median_ns)
 }
 
-/// Lineweave's processes beside the best of others.
+/// Shows lineweave's processes beside the best of the others.
 pub(super) fn others(beside: &[Beside], out: &mut Output) -> Result<(), CliError> {
     let Some(first) = beside.first() else { return Ok(()) };
     out.line(&format!(
@@ -95,7 +95,7 @@ pub(super) fn others(beside: &[Beside], out: &mut Output) -> Result<(), CliError
     out.table(&shown)
 }
 
-/// What the tables do not say.
+/// Shows remarks that are not in the tables.
 pub(super) fn remarks(
     skipped: &[Skipped],
     violations: &[Violated],

@@ -15,24 +15,24 @@ use lineweave_lab::nodes::over_nodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Where it stands what a message between two nodes costs: `LATENCY_NS,BYTES_PER_NS`, or a file of `lineweave run --link`.
+/// Source of the cost of a message between two nodes: `LATENCY_NS,BYTES_PER_NS`, or a file of `lineweave run --link`.
 #[derive(Clone, Debug)]
 pub enum Link {
-    /// As the user says.
+    /// The cost that the user gives.
     Given {
-        /// Of an empty message.
+        /// Time of an empty message in nanoseconds.
         latency_ns: f64,
-        /// That go in a ns.
+        /// Bytes that go in a nanosecond.
         bytes_per_ns: f64,
     },
-    /// As measured.
+    /// The cost that was measured, in a file.
     File(PathBuf),
 }
 
-/// Reads `latency,rate`, or the name of a file that is there.
+/// Reads `latency,rate`, or the name of an existing file.
 ///
 /// # Errors
-/// What was expected.
+/// A sentence that says what was expected.
 pub fn link(text: &str) -> Result<Link, String> {
     let number = |text: &str| text.trim().parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
     let read = text.split_once(',').and_then(|(latency, rate)| Some((number(latency)?, number(rate)?)));
@@ -45,7 +45,8 @@ pub fn link(text: &str) -> Result<Link, String> {
     }
 }
 
-/// What a message between two nodes costs, and who says so: `--link`, else the profile that costs are taken from.
+/// Returns the cost of a message between two nodes, and its source: `--link`, else the profile that other costs are taken
+/// from.
 fn cost(link: Option<&Link>, costs: &Costs) -> Result<(AlphaBeta, String), CliError> {
     let fitted = |profile: &Profile, file: &Path| {
         link::fit(profile).map_err(|e| CliError::malformed(file, "ping-pong between nodes", e))
@@ -160,7 +161,7 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
         .line("between nodes: the cheapest published algorithm; what the MPI does there is its own choice")
 }
 
-/// `1.50 us [1.48 us, 1.53 us] and 12.5 [12.1, 12.9] bytes a ns`.
+/// Returns a text such as `1.50 us [1.48 us, 1.53 us] and 12.5 [12.1, 12.9] bytes a ns`.
 fn describe(link: &AlphaBeta) -> String {
     let interval =
         |is: bool, low: String, high: String| if is { format!(" [{low}, {high}]") } else { String::new() };

@@ -1,4 +1,4 @@
-//! The tree that a machine's matrix gives, beside the choice.
+//! The tree that is generated from a machine's matrix, beside the choice.
 
 use crate::error::CliError;
 use lineweave_core::machine::Machine;
@@ -6,10 +6,11 @@ use lineweave_core::select::{Choice, Question};
 use lineweave_core::units::Nanos;
 use lineweave_lab::generate::{generate, Case, Generated, BYTES, COLLECTIVES};
 
-/// The best tree for a call. Nothing where no pairs were timed, or for calls that no trees are generated for.
+/// Returns the best generated tree for a call, or `None` where no pairs were timed, and for calls that no trees are
+/// generated for.
 ///
 /// # Errors
-/// A [`CliError`] for what cannot be simulated.
+/// A [`CliError`] for a plan that cannot be simulated.
 pub fn made(machine: &Machine, question: &Question) -> Result<Option<Generated>, CliError> {
     let Question { collective, ref shape, bytes, .. } = *question;
     let known = machine.measured.is_some() && machine.coherent.is_some();
@@ -24,10 +25,11 @@ fn case<'a>(machine: &'a Machine, question: &'a Question) -> Case<'a> {
     Case { machine, shape: &question.shape, collective: question.collective, root: question.root }
 }
 
-/// What the choice and the best generated tree take, simulated with each two CPUs at their own latency: a sentence.
+/// Returns a sentence with the times of the choice and of the best generated tree, simulated with each pair of CPUs at
+/// its own latency.
 ///
 /// # Errors
-/// A [`CliError`] for what cannot be simulated.
+/// A [`CliError`] for a plan that cannot be simulated.
 pub fn beside(
     machine: &Machine,
     question: &Question,

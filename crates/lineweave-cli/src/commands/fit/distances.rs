@@ -1,4 +1,4 @@
-//! How far CPUs are apart, as the measured pairs tell: classes of pairs, found and not assumed.
+//! Distances between CPUs, derived from the measured pairs: classes of pairs, found and not assumed.
 
 use crate::error::CliError;
 use crate::output::table;
@@ -10,33 +10,33 @@ use lineweave_core::units::Nanos;
 use lineweave_lab::models::classes::{classes, Class, Latencies};
 use serde::Serialize;
 
-/// A class of pairs.
+/// A class of pairs at the same distance.
 #[derive(Serialize)]
 struct Distance {
-    /// The level of the topology that groups the CPUs so, if one does.
+    /// The level of the topology that groups the CPUs in the same way, if there is one.
     level: Option<&'static str>,
     value_ns: f64,
     ci_low_ns: f64,
     ci_high_ns: f64,
     pairs: usize,
-    /// The CPUs that are together at this distance or a nearer one.
+    /// Groups of CPUs whose pairs are at this distance or a nearer one.
     groups: Vec<Vec<usize>>,
 }
 
-/// What the pairs of a profile tell.
+/// The distance classes of a profile's pairs.
 #[derive(Serialize)]
 pub(super) struct Distances {
     #[serde(skip)]
     classes: Vec<Distance>,
-    /// Pairs whose latency is not that of their class.
+    /// Pairs whose latency differs from that of their class.
     odd: Vec<(usize, usize)>,
     /// True if the classes describe the machine.
     hierarchical: bool,
 }
 
 impl Distances {
-    /// From a profile, with the names that `topology`, if the profile's CPUs are its, has for what was found. Nothing where
-    /// pairs were not measured.
+    /// Finds the classes of a profile's pairs, with the names that `topology` has for them if the profile's CPUs are its.
+    /// Returns `None` where pairs were not measured.
     pub(super) fn of(profile: &Profile, topology: Option<&Topology>) -> Option<Distances> {
         let found = classes(&Latencies::of(profile).ok()?);
         let names = match topology {
@@ -55,13 +55,13 @@ impl Distances {
         Some(Distances { classes, odd: found.odd, hierarchical: found.hierarchical })
     }
 
-    /// As objects.
+    /// Writes the classes as JSON objects.
     pub(super) fn objects(&self, session: &mut Session) -> Result<(), CliError> {
         session.out.object("distances", self)?;
         self.classes.iter().try_for_each(|class| session.out.object("distance", class))
     }
 
-    /// As a table.
+    /// Writes the classes as a table.
     pub(super) fn text(&self, session: &mut Session) -> Result<(), CliError> {
         session.out.line("\nhow far CPUs are apart (a flag raised and seen), as their pairs tell")?;
         let mut rows = table(&["class", "one way", "95 % interval", "pairs", "groups of CPUs"], &[1, 3]);

@@ -1,4 +1,4 @@
-//! `lineweave fit`: a model's parameters, how sure they are, and what is missing.
+//! `lineweave fit`: the parameters of a model, their certainty, and what is missing.
 
 mod distances;
 pub(super) mod parameters;
@@ -13,7 +13,7 @@ use parameters::{parameters, Parameter};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Which profile.
+/// Arguments of `lineweave fit`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// The profile [default: --profile, else this machine's, as `lineweave measure` saved it]
@@ -24,7 +24,7 @@ pub struct Arguments {
     full: bool,
 }
 
-/// Whose parameters these are.
+/// The profile that the parameters are from.
 #[derive(Serialize)]
 pub(super) struct Head {
     source: String,
@@ -35,7 +35,7 @@ pub(super) struct Head {
     distances: Option<Distances>,
 }
 
-/// Fits and shows.
+/// Fits and shows a model.
 ///
 /// # Errors
 /// A [`CliError`] when there is no profile, or it is malformed.
@@ -44,9 +44,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     show(&head, &model, arguments.full, session)
 }
 
-/// Shows a model; of its surfaces all points, or the typical ones.
+/// Shows a model: all points of its surfaces, or the typical ones.
 pub(super) fn show(head: &Head, model: &Model, full: bool, session: &mut Session) -> Result<(), CliError> {
-    // Programs sort for themselves: they get everything.
+    // JSON always has all points: programs filter for themselves.
     let all = full || session.out.is_json();
     let list: Vec<Parameter> = parameters(model).into_iter().filter(|p| all || p.is_typical()).collect();
     match session.out.is_json() {
@@ -56,7 +56,8 @@ pub(super) fn show(head: &Head, model: &Model, full: bool, session: &mut Session
 }
 
 impl Head {
-    /// Of a profile; where it is this machine's, its distances have the names that the topology gives them.
+    /// Describes a profile. If the profile is this machine's, its distances have the names that the topology gives
+    /// them.
     pub(super) fn of(file: &Path, profile: &Profile, session: &mut Session) -> Head {
         let here = session.cached_profile().is_ok_and(|(here, _)| profile.matches(&here).is_ok());
         let topology = if here { session.topology().ok() } else { None };

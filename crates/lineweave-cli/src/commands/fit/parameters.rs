@@ -5,12 +5,12 @@ use lineweave_core::topology::Level;
 use lineweave_core::units::Bytes;
 use serde::Serialize;
 
-/// One number.
+/// One parameter of a model.
 #[derive(Serialize, Clone, Debug)]
 pub(in crate::commands) struct Parameter {
-    /// Symbol, as the papers have it.
+    /// Symbol, as the papers write it.
     pub parameter: String,
-    /// Distance.
+    /// Level of the topology that the ranks share.
     pub level: Option<Level>,
     /// Layout of the flags.
     pub layout: Option<String>,
@@ -18,17 +18,17 @@ pub(in crate::commands) struct Parameter {
     pub bytes: Option<u64>,
     /// Concurrent transfers.
     pub tau: Option<u32>,
-    /// Nanoseconds ...
+    /// Value in nanoseconds, for each `per`.
     pub value_ns: f64,
     /// Lower end of the 95 % interval.
     pub ci_low_ns: f64,
-    /// Upper end.
+    /// Upper end of that interval.
     pub ci_high_ns: f64,
-    /// ... for each of these, where it is a rate.
+    /// The unit that the value is for each of, where it is a rate.
     pub per: Option<&'static str>,
-    /// How it is known.
+    /// Source of the value.
     pub provenance: Provenance,
-    /// What it means.
+    /// Meaning of the parameter.
     pub about: &'static str,
 }
 
@@ -57,12 +57,12 @@ impl Parameter {
         Parameter { level: Some(level), ..self }
     }
 
-    /// Returns whether it belongs in a list that a person reads: of a surface, only some sizes.
+    /// Returns whether the parameter belongs in a list for people: of a surface, only some sizes do.
     pub fn is_typical(&self) -> bool {
         self.bytes.is_none_or(|b| b.is_power_of_two() && b.trailing_zeros() % 4 == 0)
     }
 
-    /// Level, layout, size and concurrency, as far as it has them.
+    /// Returns level, layout, size and concurrency, as far as the parameter has them.
     pub fn place(&self) -> String {
         let parts = [
             self.level.map(|l| l.to_string()),
@@ -73,12 +73,12 @@ impl Parameter {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// The value for a person.
+    /// Returns the value, as text for people.
     pub fn value(&self) -> String {
         number(self.value_ns)
     }
 
-    /// The interval for a person; nothing where none is known.
+    /// Returns the interval, as text for people; empty where none is known.
     pub fn interval(&self) -> String {
         match self.ci_low_ns < self.ci_high_ns {
             true => format!("{} .. {}", number(self.ci_low_ns), number(self.ci_high_ns)),
@@ -86,13 +86,13 @@ impl Parameter {
         }
     }
 
-    /// Its unit.
+    /// Returns the unit of the value.
     pub fn unit(&self) -> String {
         self.per.map_or_else(|| "ns".to_owned(), |per| format!("ns/{per}"))
     }
 }
 
-/// Three significant digits.
+/// Returns a number with three significant digits.
 fn number(x: f64) -> String {
     match x.abs() {
         a if a >= 100.0 || a == 0.0 => format!("{x:.0}"),
@@ -102,7 +102,7 @@ fn number(x: f64) -> String {
     }
 }
 
-/// Every number of the model, in the order of its definition.
+/// Returns every parameter of the model, in the order of its definition.
 pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
     let mut list = vec![
         Parameter::new("R_L", model.local, "a line in the own cache"),

@@ -1,4 +1,5 @@
-//! `lineweave lab`: models, simulations and searches, for whoever studies collectives or a machine that is not at hand.
+//! `lineweave lab`: models, simulations and searches, for people who study collectives or a machine that is not
+//! available.
 //!
 //! A new experiment is a file here, and one line each in the list of modules, in [`Experiment`], and in its
 //! functions.
@@ -17,14 +18,14 @@ use crate::error::CliError;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Which.
+/// Arguments of `lineweave lab`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     #[command(subcommand)]
     experiment: Experiment,
 }
 
-/// What can be tried.
+/// The experiments of the laboratory.
 #[derive(Subcommand, Debug)]
 pub enum Experiment {
     /// Simulate plans, with contention, on a described machine
@@ -56,10 +57,10 @@ impl Experiment {
         }
     }
 
-    /// Does it for who called it without `lab`, as it was called once, and says how it is called now.
+    /// Runs the experiment for a user who called it without `lab`, its old name, and tells the new one.
     ///
     /// # Errors
-    /// A [`CliError`] that says why not.
+    /// The errors of the experiment.
     pub fn run_by_old_name(&self, session: &mut Session) -> Result<(), CliError> {
         let name = self.name();
         session.out.warn(&format!("`lineweave {name}` is `lineweave lab {name}` now"));
@@ -79,10 +80,10 @@ impl Experiment {
     }
 }
 
-/// Does it.
+/// Runs an experiment.
 ///
 /// # Errors
-/// A [`CliError`] that says why not.
+/// The errors of the experiment.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     arguments.experiment.run(session)
 }

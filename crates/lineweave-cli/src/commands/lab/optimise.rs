@@ -1,4 +1,4 @@
-//! `lineweave lab optimise`: parameters that cost least in closed forms, and how far from a bound they are.
+//! `lineweave lab optimise`: parameters of least cost in closed forms, and their distance from a bound.
 
 mod compare;
 
@@ -19,7 +19,7 @@ use lineweave_lab::optimise::methods::{methods, Case, Method};
 use serde::Serialize;
 use std::time::Instant;
 
-/// What for.
+/// Arguments of `lineweave lab optimise`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast or reduce; with --compare allreduce too
@@ -47,7 +47,7 @@ pub struct Arguments {
     place: Place,
 }
 
-/// One machine, by its description or by what was fitted.
+/// A machine, by its description or by a fitted model.
 struct On<'a> {
     name: &'a str,
     machine: Option<&'a Machine>,
@@ -73,10 +73,11 @@ struct OptimumObject<'a> {
     error: Option<String>,
 }
 
-/// Optimises and prints.
+/// Optimises and prints the parameters.
 ///
 /// # Errors
-/// [`CliError::NoOptimiser`] for what none is for, [`CliError::UnknownMachine`] and its kin, [`CliError::Output`].
+/// [`CliError::NoOptimiser`] for a collective, size or name without an optimiser, [`CliError::UnknownMachine`] and its
+/// kin, [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.compare {
         return compare::run(arguments, session);
@@ -120,7 +121,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
-/// Says whose costs they are, and where ranks sit.
+/// Prints the source of the costs, and the placement of ranks.
 fn head(subject: &Subject, ranks: usize, place: Place, session: &mut Session) -> Result<(), CliError> {
     if session.out.is_json() {
         return Ok(());
@@ -214,7 +215,7 @@ fn each(
     Ok(())
 }
 
-/// What the model stands in for and these closed forms use.
+/// Returns the parameters that these closed forms use and that the model only assumes.
 fn assumptions(model: &Model, collective: Collective, bytes: usize) -> Vec<String> {
     let used: &[&str] = match collective {
         Collective::Barrier => &["R_R", "T_N", "signal, exchange"],

@@ -1,4 +1,4 @@
-//! `lineweave lab papers`: what the papers print beside what comes out here, item by item.
+//! `lineweave lab papers`: the results that papers print beside the results here, item by item.
 
 use crate::error::CliError;
 use crate::files::{directory, replace};
@@ -10,7 +10,7 @@ use lineweave_lab::paper::{Claim, Figure, Finding, Item, Paper, Verdict, TABLE};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Which.
+/// Arguments of `lineweave lab papers`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Only papers whose key contains this: `petrovic`
@@ -29,14 +29,14 @@ struct Drawn<'a> {
     chart: &'a str,
     series: &'a str,
     source: &'static str,
-    /// To the right, and the lower and upper end of what is there.
+    /// The abscissa of each point, and the lower and upper end of its ordinate.
     points: Vec<[f64; 3]>,
 }
 
-/// Computes and prints them, or draws them.
+/// Computes and prints the papers' items, or draws them.
 ///
 /// # Errors
-/// [`CliError::UnknownPaper`] when no key contains what was asked for, [`CliError::Write`], [`CliError::Output`].
+/// [`CliError::UnknownPaper`] when no key contains the given text, [`CliError::Write`], [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let asked = arguments.paper.as_deref().unwrap_or("");
     let papers: Vec<&Paper> = TABLE.iter().copied().filter(|p| p.key.contains(asked)).collect();
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     Ok(())
 }
 
-/// Writes a figure, and says where to or what is in it.
+/// Writes a figure, and prints the path of the file or the figure's data.
 fn draw(figure: &Figure, directory: &Path, session: &mut Session) -> Result<(), CliError> {
     let directory = directory.join(figure.paper);
     std::fs::create_dir_all(&directory).map_err(|reason| CliError::Write {
@@ -111,7 +111,7 @@ fn objects(findings: &[Finding], session: &mut Session) -> Result<(), CliError> 
     })
 }
 
-/// Columns that reports fit.
+/// Columns that reports have at most.
 const WIDTH: usize = 100;
 
 fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<(), CliError> {

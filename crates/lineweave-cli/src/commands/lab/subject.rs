@@ -14,11 +14,11 @@ use std::path::PathBuf;
 /// The costs that an experiment uses, for any number of ranks.
 #[derive(Debug)]
 pub struct Subject {
-    /// Short, as tables name it.
+    /// Short name of the machine, for tables.
     pub name: String,
-    /// Where the costs come from, in words.
+    /// Source of the costs, in words.
     pub origin: String,
-    /// Notes on which of the costs were measured and which assumed.
+    /// Notes that say which costs were measured and which were assumed.
     pub notes: Vec<String>,
     /// The model.
     pub model: Model,
@@ -33,11 +33,11 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns `--machine`, else `--profile`, else what this machine's programs choose by: its kept profile, or the description
-    /// that is nearest to it.
+    /// Returns the costs of `--machine`, else of `--profile`, else those by which programs on this machine choose: its kept
+    /// profile, or the description that is nearest to it.
     ///
     /// # Errors
-    /// A [`CliError`] when a file cannot be read or is not what it should be.
+    /// A [`CliError`] when a file cannot be read or has the wrong contents.
     pub fn of(session: &mut Session, place: Place) -> Result<Subject, CliError> {
         let Costs { tuning, origin, notes, topology, machine } = session.costs()?;
         let profile = match &tuning.origin {
@@ -70,7 +70,7 @@ impl Subject {
         })
     }
 
-    /// Returns so many ranks on it, in words too where cores have several hardware threads.
+    /// Returns so many ranks placed on the machine, with the placement in words where cores have several hardware threads.
     pub fn shape(&self, ranks: usize, place: Place) -> (Shape, Option<String>) {
         (Shape::place(ranks, &self.topology), self.topology.placement_of(ranks, place.place))
     }

@@ -13,14 +13,14 @@ use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
 use lineweave_tune::trial::TrialTeam;
 
-/// Starts so many ranks, threads or processes.
+/// Starts a team of so many ranks, as threads or processes.
 ///
 /// # Errors
-/// A [`CliError`] when this machine has not the means.
+/// A [`CliError`] when this machine cannot run such a team.
 pub fn team(ranks: usize, processes: bool, session: &mut Session) -> Result<TrialTeam, CliError> {
     let settings = session.settings_of_this_machine()?;
     let node = NodeInfo::gather(&settings, &[])?;
-    // Every trial names its algorithm: by what would be chosen makes no difference.
+    // Every trial names its algorithm, so the source of choices makes no difference.
     let origin = Origin::Machine { name: "none".to_owned(), why: "every algorithm is named".to_owned() };
     let tuning = Tuning::of_model(Values::default().model(), origin);
     let config = TeamConfig::with(ranks, &settings, &node.placement(), node.usable.effective, tuning);

@@ -1,4 +1,4 @@
-//! `lineweave lab what-if`: whether links or ports limit a mesh as its cores and their accesses in flight grow.
+//! `lineweave lab what-if`: limits of a growing mesh by its links or its ports, as its cores and their accesses in flight grow in number.
 
 use super::subject::Subject;
 use crate::commands::draw::svg;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The machine whose constants are taken where none is named.
+/// The machine that supplies the constants where none is named.
 const MACHINE: &str = "intel-scc";
 
-/// Where and what.
+/// Arguments of `lineweave lab what-if`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Meshes, as columns x rows x cores a tile
@@ -63,10 +63,10 @@ struct Row {
     events: u64,
 }
 
-/// Plays every combination, and prints each as it is done.
+/// Simulates every combination, and prints each as it is done.
 ///
 /// # Errors
-/// A [`CliError`] when the machine is no mesh or cannot be simulated, or the picture not be written.
+/// A [`CliError`] when the machine is no mesh or cannot be simulated, or the picture cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let machine = match session.machine_option().map(str::to_owned) {
         Some(name) => load_machine(&name)?,
@@ -100,7 +100,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     session.out.line(&format!("\n{events} events in {}: {rate:.1} million a second", Nanos(seconds * 1e9)))
 }
 
-/// Returns the machine whose costs are in force, if it is a mesh; otherwise [`MACHINE`], which is said.
+/// Returns the machine that costs are taken from, if it is a mesh; otherwise [`MACHINE`], with a remark.
 ///
 /// # Errors
 /// [`CliError::NoMeshCosts`] for a profile that was named.
@@ -150,7 +150,7 @@ fn one(
     })
 }
 
-/// A row as soon as it is there: what was printed stays when the command is interrupted.
+/// Prints a row as soon as it is known: printed rows stay when the command is interrupted.
 fn print(row: &Row, machine: &Machine, begun: &mut bool, session: &mut Session) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.object("what-if", row);
@@ -182,8 +182,8 @@ fn print(row: &Row, machine: &Machine, begun: &mut bool, session: &mut Session) 
     session.out.flush()
 }
 
-/// For each pattern, the busiest link by the busiest port, and the slowdown, over cores; a curve for each number of
-/// accesses in flight.
+/// Draws, for each pattern, the ratio of the busiest link to the busiest port and the slowdown, over the number of cores, with a curve for each
+/// number of accesses in flight.
 fn picture(machine: &Machine, rows: &[Row]) -> String {
     let mut panels = Vec::new();
     let mut patterns: Vec<&str> = rows.iter().map(|r| r.pattern).collect();

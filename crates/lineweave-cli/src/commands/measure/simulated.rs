@@ -1,4 +1,5 @@
-//! `lineweave measure --machine`: the probes in virtual time, and what the fit recovers of the description.
+//! `lineweave measure --machine`: the probes in virtual time, and a comparison of the fitted parameters with the
+//! described ones.
 
 use super::Arguments;
 use crate::error::CliError;
@@ -11,7 +12,7 @@ use lineweave_lab::simulate::measuring::{measure, recovered, Recovered};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One parameter.
+/// One described parameter, and its fitted value.
 #[derive(Serialize)]
 struct RecoveredObject<'a> {
     machine: &'a str,
@@ -21,7 +22,7 @@ struct RecoveredObject<'a> {
     off: f64,
 }
 
-/// Measures the description of this name, keeps the profile where that is asked for, and sets described values beside
+/// Measures the description of this name, keeps the profile if that is asked for, and shows described values beside
 /// fitted ones.
 pub(super) fn run(name: &str, arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let machine = load_machine(name)?;

@@ -1,4 +1,4 @@
-//! `lineweave profile adopt`: a described machine's costs where programs find them, with the trees that its matrix gives.
+//! `lineweave profile adopt`: a described machine's costs, kept where programs find them, with the trees that its matrix gives.
 
 use crate::error::CliError;
 use crate::files::{make_room, replace, to_write};
@@ -18,7 +18,7 @@ use lineweave_lab::generate::{generate, Case, BYTES, COLLECTIVES};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Whose, and where to.
+/// Arguments of `lineweave profile adopt`.
 #[derive(clap::Args, Debug)]
 pub(super) struct Adopt {
     /// A description that `lineweave profile import` made, or a shipped one's name (`lineweave list --machines`)
@@ -40,7 +40,7 @@ struct Adopted<'a> {
     choices_file: Option<String>,
 }
 
-/// The tree for a collective, beside what is predicted to be the fastest.
+/// The tree for a collective, beside the algorithm that is predicted to be the fastest.
 #[derive(Serialize)]
 struct TreeObject<'a> {
     collective: Collective,
@@ -54,7 +54,7 @@ struct TreeObject<'a> {
     because: &'static str,
 }
 
-/// A generated tree that was compared.
+/// A generated tree that was compared with the model's choice.
 struct Compared {
     tuned: Tuned,
     name: String,
@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &Adopt, session: &mut Session) -> Result<(), CliErr
     }
 }
 
-/// Where programs of this machine look, its fingerprint, and its CPUs.
+/// Returns the directory in which programs on this machine look for costs, its fingerprint, and its CPUs.
 fn here(
     model: &Model,
     name: &str,
@@ -124,8 +124,8 @@ fn here(
     Ok((file, node.fingerprint, Some(topology)))
 }
 
-/// A tree for each collective that they are generated for, beside what the model chooses, both simulated with each two CPUs at their own
-/// latency. None without a matrix.
+/// Generates a tree for each collective that trees exist for, and compares it with the model's choice; both are simulated with each pair
+/// of CPUs at its own latency. Without a matrix there are no trees.
 fn trees(
     machine: &Machine,
     model: &Model,
@@ -191,7 +191,8 @@ fn compared(
     })
 }
 
-/// Keeps the trees that win beside the costs, for threads and for processes; what was measured stays. Why each is kept or not.
+/// Keeps the winning trees in a file beside the costs, for threads and for processes; measured choices stay. Returns the reason for each
+/// tree that is kept or not.
 fn keep(
     trees: &[Compared],
     beside: &Path,
@@ -203,7 +204,7 @@ fn keep(
         }
         Err(_) => Choices::new(fingerprint.id()),
     };
-    // Trees of another time, or of another machine's matrix.
+    // Simulated choices are trees of an earlier time, or of another machine's matrix.
     choices.choices.retain(|old| !old.simulated);
     let mut because = Vec::new();
     for tree in trees {

@@ -1,4 +1,4 @@
-//! `lineweave profile export`: a matrix of latencies as others read it.
+//! `lineweave profile export`: a matrix of latencies in formats that other tools read.
 
 use crate::error::CliError;
 use crate::files::{replace, to_write};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// As what, and where to.
+/// Arguments of `lineweave profile export`.
 #[derive(clap::Args, Debug)]
 #[group(id = "form", required = true)]
 pub(super) struct Export {
@@ -35,7 +35,7 @@ struct Exported {
     text: Option<String>,
 }
 
-/// The matrix of `--machine`, else of `--profile`, else of this machine's profile.
+/// Writes the matrix of `--machine`, else of `--profile`, else of this machine's profile.
 pub(super) fn run(arguments: &Export, session: &mut Session) -> Result<(), CliError> {
     let (matrix, topology) = subject(session)?;
     let text = if arguments.csv { csv(&matrix) } else { hwloc(&matrix, &topology) };
@@ -58,7 +58,7 @@ fn subject(session: &mut Session) -> Result<(Matrix, Topology), CliError> {
     if let Some(name) = session.machine_option().map(str::to_owned) {
         let machine = load_machine(&name)?;
         let measured = machine.measured.ok_or(CliError::NoMatrix { name: machine.name })?;
-        // What was assumed goes into the file too: latencies in place of zeros.
+        // Assumed latencies go into the file too, in place of zeros.
         measured.remarks.iter().for_each(|remark| session.out.warn(remark));
         return Ok((measured.matrix, measured.topology));
     }
@@ -78,7 +78,7 @@ fn subject(session: &mut Session) -> Result<(Matrix, Topology), CliError> {
     Ok((matrix, topology))
 }
 
-/// The cells of probe `pair`, of which a pair's last one counts.
+/// Returns the cells of probe `pair`; if a pair has several, the last one counts.
 fn pairs(profile: &Profile) -> Result<Matrix, LatenciesError> {
     let mut known: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for cell in profile.probe("pair") {

@@ -1,4 +1,4 @@
-//! `lineweave profile import`: somebody's matrix of latencies as a machine to choose for.
+//! `lineweave profile import`: a matrix of latencies from another source, made into a machine's description.
 
 use crate::error::CliError;
 use crate::files::{replace, replace_bytes, to_write};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Of what, as what, and where to.
+/// Arguments of `lineweave profile import`.
 #[derive(clap::Args, Debug)]
 pub(super) struct Import {
     /// Latencies from core to core as CSV, which may be compressed by gzip: lower triangle or all, in ns
@@ -51,7 +51,7 @@ struct Distance {
     ci_high_ns: f64,
 }
 
-/// A file to write whose name a description has.
+/// Reads the name of a description that is to be written.
 fn description(name: &str) -> Result<PathBuf, String> {
     match name.ends_with(".toml") {
         true => to_write(name),
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Import, session: &mut Session) -> Result<(), CliEr
     report(arguments, &machine, session)
 }
 
-/// The description: names, and what is known besides the matrix.
+/// Returns the description: the names, and the facts that are known besides the matrix.
 fn text(arguments: &Import, session: &mut Session) -> Result<String, CliError> {
     let stem = arguments.output.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let source = arguments.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -119,10 +119,10 @@ fn text(arguments: &Import, session: &mut Session) -> Result<String, CliError> {
     Ok(out)
 }
 
-/// The same bytes for the same text: no time and no name in its head.
+/// Compresses a text. The same text gives the same bytes: the header has no time and no name.
 fn compressed(text: &str) -> Vec<u8> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
-    // Nothing fails that goes to memory.
+    // Writing to memory cannot fail.
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
     written.unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is chosen: the tree of a short broadcast, and a map over ranks and sizes.
+//! The choices: the tree of a short broadcast, and a map over ranks and sizes.
 
 use super::subject::{question, Subject};
 use super::{Figure, Section};
@@ -19,18 +19,18 @@ use lineweave_lab::draw;
 const MAPPED: [Collective; 2] = [Collective::Bcast, Collective::Allreduce];
 /// Sizes from 8 B to 4 MiB.
 const SIZES: [usize; 8] = [8, 64, 512, 2 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20];
-/// [`SIZES`] above the table of them.
+/// The headings of a table of [`SIZES`].
 const HEADINGS: [&str; 9] = ["", "8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
-/// Ranks that are mapped at most; `lineweave explain` takes more.
+/// Most ranks that are mapped; `lineweave explain` takes more.
 const MOST: usize = 64;
-/// CPUs below which a table says what a machine with more of them would choose.
+/// Number of CPUs below which a table shows the choices of a machine with more such CPUs.
 const FEW: usize = 8;
-/// Ranks of the tree.
+/// Most ranks of the tree.
 const TREE: usize = 256;
 
 /// The broadcast of 8 bytes that is chosen for the whole machine.
 pub struct Tree {
-    /// Algorithm and parameters.
+    /// The algorithm and its parameters.
     pub name: String,
     pub predicted: Nanos,
     pub ranks: usize,
@@ -38,10 +38,10 @@ pub struct Tree {
     pub pairs: Vec<(usize, usize)>,
 }
 
-/// Returns what a call runs on the subject's machine. Nothing where nothing fits.
+/// Returns the algorithm that a call runs on the subject's machine, or `None` where none fits.
 ///
 /// # Errors
-/// A [`CliError`] for anything else.
+/// A [`CliError`] for any other failure.
 pub fn runs(
     subject: &Subject,
     collective: Collective,
@@ -61,10 +61,10 @@ pub fn runs(
     }
 }
 
-/// Returns the tree of 8 bytes among a process for each CPU, or why there is none.
+/// Returns the tree of 8 bytes among a process for each CPU, or the reason why there is none.
 ///
 /// # Errors
-/// A [`CliError`] where it cannot be chosen.
+/// A [`CliError`] where the broadcast cannot be chosen.
 pub fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
     let ranks = subject.topology.cpus.len().clamp(1, TREE);
     let shape = Shape::place(ranks, &subject.topology);
@@ -83,7 +83,7 @@ pub fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
     Ok(Ok(Tree { name, predicted: call.predicted, ranks, pairs }))
 }
 
-/// Returns the maps: of this machine, and of one with more CPUs of the kind where this has few.
+/// Returns the maps: of this machine, and, if it has few CPUs, of one with more such CPUs.
 ///
 /// # Errors
 /// A [`CliError`] where a cell cannot be chosen.
@@ -118,7 +118,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     Ok(section)
 }
 
-/// A map and a table a collective.
+/// Adds a map and a table for each collective.
 fn maps(
     subject: &Subject,
     topology: &Topology,

@@ -1,4 +1,4 @@
-//! What was fitted: curves with intervals, what they leave unexplained, and L(m, tau).
+//! The fitted costs: curves with intervals, residuals, and L(m, tau).
 
 use super::subject::Subject;
 use super::{Figure, Section};
@@ -8,10 +8,10 @@ use lineweave_lab::draw::{self, Axes, Curve, Panel, Sampled, Span};
 
 /// Lengths at which surfaces are read: from a line to 4 MiB.
 const SIZES: [usize; 9] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-/// Rows of residuals that are drawn; the rest is in the table.
+/// Rows of residuals that are drawn; the table has all.
 const RESIDUALS: usize = 40;
 
-/// Curves, residuals, surfaces.
+/// Returns the section: curves, residuals and surfaces.
 pub fn section(subject: &Subject) -> Section {
     let mut section = Section::new("fitted", "Fitted costs");
     lines(subject, &mut section);
@@ -25,7 +25,7 @@ fn time(ns: f64) -> String {
     Nanos(ns).to_string()
 }
 
-/// A share with two significant digits.
+/// Returns a share with two significant digits.
 fn percent(x: f64) -> String {
     let digits = match x.abs() {
         0.0 => 0,
@@ -34,7 +34,7 @@ fn percent(x: f64) -> String {
     format!("{:.digits$} %", x * 100.0)
 }
 
-/// T_N: several lines.
+/// Adds T_N: the cost of several lines.
 fn lines(subject: &Subject, section: &mut Section) {
     let mut curves = Vec::new();
     let mut left = Vec::new();
@@ -44,7 +44,7 @@ fn lines(subject: &Subject, section: &mut Section) {
         let name = format!("T_N, {}", costs.level);
         curves.push(Curve { name, points, measured: false, intervals: Vec::new() });
     }
-    // What was measured, under what was fitted to it. Cells are of half a round trip, as the fit takes them.
+    // The measured points are drawn under the fitted line. Cells are of half a round trip, as the fit takes them.
     for cell in subject.profile.iter().flat_map(|p| p.probe("pingpong")) {
         let n = cell.factors.get("lines").and_then(|n| n.parse::<f64>().ok());
         let (Some(n), Some(level)) = (n, cell.factors.get("level")) else { continue };
@@ -88,12 +88,12 @@ fn lines(subject: &Subject, section: &mut Section) {
     }
 }
 
-/// Copies, gets and puts of one pair at a time, a curve a distance.
+/// Adds copies, gets and puts of one pair at a time, with a curve for each distance.
 fn transfers(subject: &Subject, section: &mut Section) {
     let curve = |name: String, surface: &Surface| {
         let nodes = || surface.bytes.iter().zip(&surface.cost).map(|(b, row)| (*b as f64, row[0]));
         let apart = nodes().filter(|(b, c)| *b > 0.0 && c.ci_low < c.ci_high);
-        // As far as it was measured, so that no interval stands where no line goes.
+        // The curve ends with the measured lengths, so that no interval stands where there is no line.
         let beyond = surface.bytes.iter().map(|b| *b as usize).filter(|b| SIZES.iter().all(|m| m < b));
         let sizes = SIZES.iter().copied().chain(beyond);
         Curve {
@@ -124,7 +124,7 @@ fn transfers(subject: &Subject, section: &mut Section) {
     section.figures.push(Figure::new(svg, "Time of one get and one put by length and distance; the tables of L(m, tau) have the numbers in their first rows."));
 }
 
-/// What the fits leave unexplained, segment by segment.
+/// Adds the residuals of the fits, segment by segment.
 fn residuals(subject: &Subject, section: &mut Section) {
     let residuals = &subject.model().residuals;
     if residuals.is_empty() {
@@ -150,7 +150,7 @@ fn residuals(subject: &Subject, section: &mut Section) {
     section.tables.push((vec!["fit", "from", "to", "bias", "worst"], rows.collect()));
 }
 
-/// L(m, tau), a table each.
+/// Adds L(m, tau), with a table for each surface.
 fn surfaces(subject: &Subject, section: &mut Section) {
     let model = subject.model();
     let sampled = |title: String, surface: &Surface| {

@@ -1,4 +1,4 @@
-//! `lineweave report`: a machine and what is chosen on it as one page to look at.
+//! `lineweave report`: a machine and the choices on it, as one page.
 
 mod answers;
 mod choices;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use subject::Subject;
 
-/// What of.
+/// Arguments of `lineweave report`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Also compare predicted with measured times of this bench record, on whose machine ranks are placed
@@ -42,7 +42,8 @@ impl Arguments {
     /// Returns the format that `--format` and the file's ending agree on.
     ///
     /// # Errors
-    /// [`CliError::Format`] where they do not, or the ending is of none; [`CliError::NoFile`] for pixels without a file.
+    /// [`CliError::Format`] where they do not agree, or the ending is of no format; [`CliError::NoFile`] for pixels
+    /// without a file.
     fn format(&self) -> Result<Format, CliError> {
         let ending =
             self.output.as_deref().and_then(Path::extension).map(|e| e.to_string_lossy().to_lowercase());
@@ -71,7 +72,7 @@ impl Arguments {
     }
 }
 
-/// What the report is written as.
+/// The format of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
@@ -92,7 +93,7 @@ impl Format {
     }
 }
 
-/// A picture, and what it says to who cannot see it.
+/// A picture, and its description for readers who cannot see it.
 #[derive(Debug)]
 struct Figure {
     svg: String,
@@ -105,12 +106,12 @@ impl Figure {
     }
 }
 
-/// Part of a report.
+/// A section of a report.
 #[derive(Debug, Default)]
 struct Section {
-    /// Its anchor.
+    /// Anchor of the section in the page.
     id: &'static str,
-    /// What stands above it.
+    /// Heading of the section.
     title: &'static str,
     /// Paragraphs.
     text: Vec<String>,
@@ -118,7 +119,7 @@ struct Section {
     figures: Vec<Figure>,
     /// Tables: headings and rows.
     tables: Vec<(Vec<&'static str>, Vec<Vec<String>>)>,
-    /// What is not known, and how to get it, where that leaves nothing to show.
+    /// The missing facts, and how to get them, where nothing can be shown without them.
     missing: Option<String>,
 }
 
@@ -156,7 +157,7 @@ struct ReportObject<'a> {
     text: Option<&'a str>,
 }
 
-/// Computes and writes it.
+/// Computes and writes the report.
 ///
 /// # Errors
 /// A [`CliError`]: costs or a record that cannot be read, a machine without a topology, or a file that cannot be
@@ -212,7 +213,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
-/// The machine, its distances and trees.
+/// Returns the sections about the machine, its distances and its trees.
 fn drawn(subject: &Subject) -> Result<Vec<Section>, CliError> {
     let tree = choices::tree(subject)?;
     let mut sections = vec![plots::machine(subject), plots::distances(subject, &tree)];

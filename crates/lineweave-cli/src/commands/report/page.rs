@@ -5,7 +5,7 @@ use super::{Figure, Section};
 use lineweave_lab::draw::{dark_style, escape};
 use std::fmt::Write as _;
 
-/// The page's own looks: no fonts, scripts or pictures from elsewhere.
+/// The style of the page: no fonts, scripts or pictures from elsewhere.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1f2937;--soft:#5b6472;--paper:#f6f7f9;--card:#fff;--rule:#e2e5ea;--link:#0060a8}\
 *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);\
@@ -31,17 +31,17 @@ th{color:var(--soft);font-weight:600}.rows>summary{cursor:pointer;color:var(--li
 @media print{body{background:#fff;font-size:11pt}nav,fieldset{display:none}.view{overflow:visible;max-height:none}\
 .view svg{min-width:0!important;width:auto!important;max-width:100%!important;max-height:22cm}\
 .answer,figure,tr{break-inside:avoid}.answers{grid-template-columns:1fr 1fr}.part:not([open]){display:none}.wide{overflow:visible}}";
-/// What a reader sees who prefers dark pages; paper stays white.
+/// Colours for readers who prefer dark pages; paper stays white.
 const DARK: &str =
     ":root{--ink:#e5e7eb;--soft:#a3acb9;--paper:#14171c;--card:#1c2027;--rule:#333a45;--link:#7cc0f5}";
-/// Rows from which a table is folded away.
+/// Number of rows from which a table is folded.
 const LONG: usize = 9;
-/// Widths from which a picture can be made larger.
+/// Width from which a picture can be enlarged.
 const WIDE: f64 = 700.0;
 /// The section that is not folded.
 const OPEN: &str = "map";
 
-/// One self-contained page: the answers, and everything else folded.
+/// Returns one self-contained page: the answers, and everything else folded.
 pub fn html(title: &str, origin: &str, answers: &[Answer], sections: &[Section]) -> String {
     let name = escape(title);
     let mut out = format!(
@@ -76,7 +76,7 @@ pub fn html(title: &str, origin: &str, answers: &[Answer], sections: &[Section])
     out.push_str("</nav>\n");
     for s in sections {
         let open = if s.id == OPEN { " open" } else { "" };
-        // The anchor is within what is folded, so that going to it opens it.
+        // The anchor is within the folded part, so that a link to it unfolds that part.
         let _ = writeln!(
             out,
             "<details class=\"part\"{open}>\n<summary><h2>{title}</h2></summary>\n<section id=\"{}\" aria-label=\"{title}\">",
@@ -101,7 +101,7 @@ pub fn html(title: &str, origin: &str, answers: &[Answer], sections: &[Section])
     out
 }
 
-/// A picture with its words; a wide one can be made larger, and moved with the keyboard.
+/// Adds a picture with its words; a wide one can be enlarged, and moved with the keyboard.
 fn figure(out: &mut String, figure: &Figure, number: &mut usize) {
     *number += 1;
     let wide = size(&figure.svg).0 > WIDE;
@@ -145,7 +145,7 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A picture's size, as its first tag says.
+/// Returns a picture's size, as its first tag gives it.
 fn size(svg: &str) -> (f64, f64) {
     let number = |key: &str| {
         let rest = svg.split_once(key)?.1;
@@ -154,7 +154,7 @@ fn size(svg: &str) -> (f64, f64) {
     (number(" width=\"").unwrap_or(0.0), number(" height=\"").unwrap_or(0.0))
 }
 
-/// All pictures, one above the other.
+/// Returns all pictures, one above the other.
 pub fn svg(title: &str, answers: &[Answer], sections: &[Section]) -> String {
     let of_answers = answers.iter().filter_map(|a| a.figure.as_ref());
     let figures: Vec<&String> =
@@ -173,7 +173,7 @@ pub fn svg(title: &str, answers: &[Answer], sections: &[Section]) -> String {
     )
 }
 
-/// Text and tables, without pictures.
+/// Returns the text and the tables, without pictures.
 pub fn md(title: &str, origin: &str, answers: &[Answer], sections: &[Section]) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let mut out = format!("# {}\n\nCosts by {}.\n", plain(title), plain(origin));

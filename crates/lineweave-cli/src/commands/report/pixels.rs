@@ -1,4 +1,4 @@
-//! A picture as PNG: resvg draws it, with a font of ours, so that it looks the same everywhere.
+//! A picture as PNG: resvg draws it with a font that the program contains, so that it looks the same everywhere.
 
 use crate::error::CliError;
 use resvg::tiny_skia::{Pixmap, Transform};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 /// Letters of DejaVu Sans (crates/lineweave-cli/fonts).
 const FONT: &[u8] = include_bytes!("../../../fonts/sans.ttf");
 const FAMILY: &str = "lineweave Sans";
-/// Sides of pixels beyond which a picture is made smaller.
+/// Largest width or height in pixels; a larger picture is scaled down.
 const MOST: f32 = 16_000.0;
 
-/// The pixels of `svg`, two for each of its units either way.
+/// Returns the pixels of `svg`, two for each of its units either way.
 ///
 /// # Errors
 /// [`CliError::Picture`].

@@ -1,4 +1,4 @@
-//! The machine and its distances as pictures.
+//! Pictures of the machine and its distances.
 
 use super::choices::Tree;
 use super::subject::Subject;
@@ -9,7 +9,7 @@ use lineweave_core::units::Nanos;
 use lineweave_lab::draw;
 use std::collections::BTreeMap;
 
-/// Packages, NUMA nodes, caches, cores and threads.
+/// Returns the section about packages, NUMA nodes, caches, cores and hardware threads.
 pub fn machine(subject: &Subject) -> Section {
     let mut section = Section::new("machine", "The machine");
     let cpus = subject.topology.cpus.len();
@@ -39,7 +39,7 @@ pub fn machine(subject: &Subject) -> Section {
     section
 }
 
-/// What was measured for two CPUs, by their numbers, the smaller first.
+/// Returns the measured time of each pair of CPUs, by their numbers, the smaller first.
 pub fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
     if let Some(matrix) = subject.matrix() {
         return matrix.pairs().map(|(a, b, ns)| ((a, b), ns)).collect();
@@ -54,7 +54,7 @@ pub fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
         .collect()
 }
 
-/// The median of what was measured at each level.
+/// Returns the median of the measured times at each level.
 fn middles(subject: &Subject, measured: &BTreeMap<(usize, usize), f64>) -> BTreeMap<Level, f64> {
     let cpus: BTreeMap<usize, &Cpu> = subject.topology.cpus.iter().map(|cpu| (cpu.os, cpu)).collect();
     let mut found: BTreeMap<Level, Vec<f64>> = BTreeMap::new();
@@ -66,7 +66,7 @@ fn middles(subject: &Subject, measured: &BTreeMap<(usize, usize), f64>) -> BTree
     found.into_iter().filter_map(|(level, all)| Some((level, Stats::of(&all, 0)?.median))).collect()
 }
 
-/// One line from CPU to CPU, and the tree that comes of it.
+/// Returns the section about the cost of one line from CPU to CPU, and the tree that results from it.
 pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     let mut section = Section::new("distances", "From core to core");
     if subject.topology.cpus.len() < 2 {
@@ -77,7 +77,7 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     let middles = middles(subject, &measured);
     let cost = |level| match middles.is_empty() {
         true => subject.model().level(level).0.read.value,
-        // Another quantity than what was measured would have another scale.
+        // A quantity other than the measured one would have another scale.
         false => middles.get(&level).copied().unwrap_or(f64::NAN),
     };
     let of = |a: usize, b: usize| measured.get(&(a.min(b), a.max(b))).copied();
@@ -120,7 +120,7 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     section
 }
 
-/// What each quantity between two CPUs is, and how long it takes.
+/// Returns a row for each quantity between two CPUs: its name, its meaning and its time.
 fn names(subject: &Subject, middles: &BTreeMap<Level, f64>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: String, what: &str, value: String| rows.push(vec![name, what.to_owned(), value]);

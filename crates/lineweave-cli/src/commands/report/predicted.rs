@@ -1,4 +1,4 @@
-//! Predicted beside measured times.
+//! Comparison of predicted with measured times.
 
 use super::subject::{question, Subject};
 use super::{Figure, Section};
@@ -11,7 +11,7 @@ use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 
-/// One call.
+/// One call with both times.
 struct Pair {
     collective: String,
     about: [String; 5],
@@ -19,7 +19,7 @@ struct Pair {
     measured: f64,
 }
 
-/// A scatter over the diagonal, and the pairs.
+/// Returns the section: a scatter plot with its diagonal, and a table of the calls.
 pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
     let mut section = Section::new("predicted", "Predicted against measured");
     let mut pairs = Vec::new();
@@ -150,7 +150,7 @@ fn about(
     [collective, ranks.to_string(), Bytes(bytes as u64).to_string(), team.to_owned(), algorithm]
 }
 
-/// `exchange layout=paired` as a name and its parameters.
+/// Splits a text such as `exchange layout=paired` into a name and its parameters.
 fn split(algorithm: &str) -> (&str, Params) {
     let mut words = algorithm.split_whitespace();
     let name = words.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A machine as it is simulated: its probes in virtual time, and the collectives that are chosen on it.
+//! Report on a simulated machine: its probes in virtual time, and the collectives that are chosen on it.
 
 use super::subject::{described, question, Subject, Timed};
 use crate::error::CliError;
@@ -12,21 +12,21 @@ use lineweave_lab::simulate::measuring::measure;
 use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options};
 use std::path::PathBuf;
 
-/// What is played.
+/// Collectives that are simulated.
 const COLLECTIVES: [Collective; 4] =
     [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];
 const SIZES: [usize; 4] = [8, 512, 4 << 10, 32 << 10];
-/// Runs back to back: in the first everybody enters at once.
+/// Runs back to back: in the first one all ranks enter at once.
 const RUNS: usize = 4;
-/// Ranks beyond which nothing is played: it would take minutes.
+/// Most ranks that are simulated: more would take minutes.
 const MOST: usize = 64;
 
-/// The machine that --machine names.
+/// Returns the machine that `--machine` names.
 pub fn load(session: &mut Session) -> Result<Subject, CliError> {
     let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
     let machine = load_machine(&name)?;
     let mut subject = described(&name, None, None, "", session.settings()?.0)?;
-    // Where there is no mesh either, this says what is missing.
+    // The error says what is missing if the machine is no mesh either.
     if machine.mesh.is_none() {
         let profile = measure(&machine)?;
         let file = PathBuf::from(format!("simulated {}", machine.name));
@@ -42,7 +42,7 @@ pub fn load(session: &mut Session) -> Result<Subject, CliError> {
     Ok(subject)
 }
 
-/// What is chosen for some calls, played.
+/// Simulates the choices for some calls.
 fn play(subject: &Subject, machine: &Machine) -> Result<Vec<Timed>, CliError> {
     let mut cores: Vec<usize> = subject.topology.cpus.iter().map(|c| c.core).collect();
     cores.sort_unstable();
@@ -82,13 +82,13 @@ fn one(
         Err(SelectError::NothingFits { .. }) => return Ok(None),
         Err(other) => return Err(other.into()),
     };
-    // Windows are runs of one plan, and a rest would be another.
+    // Windows are runs of one plan, and a rest would need another plan.
     if choice.window < bytes && bytes % choice.window != 0 {
         return Ok(None);
     }
     let windows = bytes.checked_div(choice.window).unwrap_or(1);
     let options = Options { fidelity: Fidelity::Chunk, runs: RUNS * windows, ..Options::default() };
-    // What does not fit the machine's memory for messages is not played.
+    // A plan that does not fit the machine's memory for messages is left out.
     let Ok(outcome) = simulate(machine, choice.plan(), &options) else { return Ok(None) };
     Ok(Some(Timed {
         collective: collective.to_string(),

@@ -1,4 +1,4 @@
-//! Whose machine a report is about: costs, CPUs, and what was measured.
+//! Subject of a report: the machine's costs, its CPUs, and its measurements.
 
 use crate::error::CliError;
 use crate::machines;
@@ -44,14 +44,14 @@ pub struct Record {
     pub file: PathBuf,
     pub head: Head,
     pub rows: Vec<Measured>,
-    /// What was timed beside it.
+    /// Calls of other programs that were timed beside it.
     pub others: Vec<Other>,
 }
 
-/// A call that something else carried out.
+/// A call that another program carried out.
 #[derive(Debug)]
 pub struct Other {
-    /// Of an MPI or OpenMP, `pthread`, or `floor`: hand-written, as little as can be done.
+    /// Name of an MPI or an OpenMP, `pthread`, or `floor`: a minimal hand-written exchange.
     pub name: String,
     pub team: Option<String>,
     pub collective: Collective,
@@ -60,7 +60,7 @@ pub struct Other {
     pub ns: f64,
 }
 
-/// Returns the same text for a record's line.
+/// The fields of a record's line that describe another program's call.
 #[derive(Deserialize)]
 struct OtherLine {
     subject: Option<String>,
@@ -75,19 +75,19 @@ struct OtherLine {
     median_ns: f64,
 }
 
-/// Subjects of a record that are parts of a call.
+/// Subjects of a record that are parts of a call, and not a whole call.
 const PIECES: [&str; 2] = ["memcpy", "byte-floor"];
 
 impl Other {
-    /// Returns whether it is of the same call, in the same kind of team where both say one.
+    /// Returns whether the call is the same, in the same kind of team where both have one.
     pub fn is_of(&self, team: Option<&str>, collective: Collective, ranks: usize, bytes: usize) -> bool {
         let alike = self.team.is_none() || team.is_none() || self.team.as_deref() == team;
         alike && (self.collective, self.ranks, self.bytes) == (collective, ranks, bytes)
     }
 
-    /// A line of a record that is of another program; the fastest of its settings counts.
+    /// Adds a line of a record that is of another program; the fastest of its settings counts.
     fn read(value: serde_json::Value, all: &mut Vec<Other>) {
-        // Lines of what is no collective, such as copies of memory, are of no call.
+        // Lines without a collective, such as copies of memory, are of no call.
         let Ok(line) = serde_json::from_value::<OtherLine>(value) else { return };
         let calls = |name: &String| {
             !line.lineweave && !name.starts_with("lineweave") && !PIECES.contains(&name.as_str())
@@ -111,37 +111,37 @@ pub struct Timed {
     pub ranks: usize,
     pub bytes: usize,
     pub team: String,
-    /// With parameters.
+    /// The algorithm with its parameters.
     pub algorithm: String,
     pub predicted_ns: f64,
     pub measured_ns: f64,
 }
 
-/// What a report is about.
+/// The subject of a report: a machine with its costs.
 #[derive(Debug)]
 pub struct Subject {
     /// Name of the machine.
     pub title: String,
-    /// Where the costs come from.
+    /// Source of the costs.
     pub origin: String,
-    /// By what programs choose there.
+    /// The tuning by which programs choose there.
     pub tuning: Tuning,
     pub settings: Settings,
-    /// True if it is the machine that the command runs on.
+    /// True if the subject is the machine that the command runs on.
     pub here: bool,
     pub topology: Topology,
-    /// As a profile has it.
+    /// The fingerprint of the machine, if it has a profile.
     pub fingerprint: Option<Fingerprint>,
-    /// Where and when the profile was measured.
+    /// The profile, with the place and time of its measurement.
     pub profile: Option<Profile>,
-    /// Where a description's topology is from, and what its matrix tells.
+    /// The source of a description's topology, and the parameters that its matrix gives.
     pub source: Vec<String>,
     /// The machine, where it is a described one.
     pub machine: Option<Machine>,
     pub record: Option<Record>,
-    /// What was played on a simulated machine.
+    /// Calls that were played on a simulated machine.
     pub timed: Vec<Timed>,
-    /// By what.
+    /// A sentence about the simulation that played them.
     pub timed_by: Option<String>,
 }
 
@@ -151,23 +151,24 @@ impl Subject {
         &self.tuning.model
     }
 
-    /// What lies between each two CPUs, where a description has it.
+    /// Returns the latencies between each two CPUs, where a description has them.
     pub fn matrix(&self) -> Option<&Matrix> {
         self.machine.as_ref()?.measured.as_ref().map(|measured| &measured.matrix)
     }
 
-    /// At which distances CPUs are from each other, nearest first.
+    /// Returns the distances that CPUs have from each other, nearest first.
     pub fn levels(&self) -> Vec<Level> {
         let cpus = &self.topology.cpus;
         let at = |level: &Level| {
-            // Of all pairs those with one of a few CPUs: machines are regular enough.
+            // Only pairs with one of the first few CPUs are examined: machines are regular enough.
             cpus.iter().take(8).any(|a| cpus.iter().any(|b| a.os != b.os && a.common(b) == *level))
         };
         Level::ALL.into_iter().filter(at).collect()
     }
 }
 
-/// `--machine`, else `--profile`, else the record's machine, else what this machine's programs use.
+/// Returns the subject by `--machine`, else `--profile`, else the record's machine, else what this machine's programs
+/// use.
 pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, CliError> {
     let record = record.map(read_record).transpose()?;
     let (settings, _) = session.settings()?;
@@ -247,7 +248,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
             settings,
         );
     }
-    // Nothing was measured here: what stands in, on this machine's CPUs.
+    // Without measurements here, the substitute costs are used on this machine's CPUs.
     let costs = session.costs()?;
     Ok(Subject {
         title: here.as_ref().map_or_else(|| "this machine".to_owned(), |f| f.cpu.clone()),
@@ -266,7 +267,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     })
 }
 
-/// The machine that is described by this name, with its costs as described.
+/// Returns the subject for the machine that is described by this name, with its costs as described.
 pub fn described(
     name: &str,
     given: Option<Topology>,
@@ -298,7 +299,7 @@ pub fn described(
     })
 }
 
-/// Reports are shown to others: whose home a file lies in stays out of them.
+/// Replaces the home directory by `~`: reports are shown to others and must not tell whose home a file is in.
 fn public(origin: &str, home: Option<String>) -> String {
     match home.filter(|home| home.len() > 1) {
         Some(home) => origin.replace(&format!("{}/", home.trim_end_matches('/')), "~/"),
@@ -337,7 +338,7 @@ fn read_record(file: &Path) -> Result<Record, CliError> {
     Ok(Record { file: file.to_owned(), head, rows, others })
 }
 
-/// The question that such a call poses.
+/// Returns the question that such a call poses.
 pub fn question(
     collective: Collective,
     shape: lineweave_core::topology::Shape,

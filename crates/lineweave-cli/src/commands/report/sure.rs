@@ -1,10 +1,10 @@
-//! What is known, how sure it is, and what is not.
+//! The certainty of parameters: the known ones with intervals, and the unknown ones.
 
 use super::subject::Subject;
 use super::Section;
 use crate::commands::fit::parameters::parameters as list;
 
-/// What the profile or description cannot tell.
+/// Returns the section about parameters that the profile or description cannot tell.
 pub fn unidentified(subject: &Subject) -> Section {
     let mut section = Section::new("unidentified", "What is not identifiable");
     if subject.model().unidentified.is_empty() {
@@ -16,7 +16,7 @@ pub fn unidentified(subject: &Subject) -> Section {
     section
 }
 
-/// The parameters that a person reads, with intervals.
+/// Returns the section about the parameters for people, with intervals.
 pub fn parameters(subject: &Subject) -> Section {
     let mut section = Section::new("parameters", "Parameters");
     let rows = list(subject.model()).into_iter().filter(|p| p.is_typical()).map(|p| {

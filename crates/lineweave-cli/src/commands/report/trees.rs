@@ -1,4 +1,4 @@
-//! Trees generated from a machine's matrix beside the usual ones, and what its owner should look at.
+//! Trees generated from a machine's matrix beside the usual algorithms, and advice for the machine's owner.
 
 use super::subject::Subject;
 use super::{Figure, Section};
@@ -15,7 +15,8 @@ use lineweave_lab::matrix;
 /// CPUs up to which a broadcast is simulated too.
 const BOTH: usize = 256;
 
-/// The fastest tree of a barrier among all CPUs, on the table of costs. Nothing for a machine without a matrix.
+/// Returns the section about the fastest tree of a barrier among all CPUs, by the table of costs; `None` for a machine
+/// without a matrix.
 ///
 /// # Errors
 /// A [`CliError`] for a plan that cannot be made or simulated.
@@ -79,7 +80,7 @@ fn picture(machine: &Machine, topology: &Topology, title: &str, tree: &[(usize, 
     )
 }
 
-/// What the owner of such a machine should look at: sentences.
+/// Returns sentences about what the owner of such a machine should check.
 fn checks(machine: &Machine, topology: &Topology) -> Vec<String> {
     let Some(measured) = &machine.measured else { return Vec::new() };
     let mut said = Vec::new();

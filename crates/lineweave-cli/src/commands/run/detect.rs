@@ -1,11 +1,11 @@
-//! Which MPI a program will load, and whether a runtime of OpenMP, found without running it.
+//! Detection of the MPI that a program will load, and of a runtime of OpenMP, without running the program.
 //!
-//! Where a program names libraries of MPI and of the system alone, they say it. Otherwise its loader is asked which libraries it would load (what
+//! If a program names only libraries of MPI and of the system, these names decide. Otherwise its loader lists the libraries that it would load (as
 //! `ldd` does), which takes a process. A script is followed to its interpreter.
-//! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
+//! For mpi4py, Python tells the libmpi that it would open; that does not start MPI.
 //!
-//! A program that needs nothing of ours may start one that does. That is decided where the other one is loaded (`mpi/chooser`). If it stands among
-//! the arguments its libraries are there from the start: that saves a start, and valgrind would not follow another.
+//! A program that needs no library of ours may start one that does. The chooser (`mpi/chooser`) decides that when the other program is loaded. If the
+//! other program is among the arguments, its libraries are preloaded from the start: that saves a start, and valgrind would not follow another.
 
 use super::elf::{self, Executable};
 use super::python;
@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A binary interface of MPI, and so a library of ours.
+/// A binary interface of MPI, for which there is one library of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Abi {
     /// Open MPI 5 and 4
@@ -28,7 +28,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// The name in the library's file.
+    /// Returns the interface's name in the file name of our library.
     pub fn name(self) -> &'static str {
         match self {
             Abi::Openmpi => "openmpi",
@@ -37,7 +37,7 @@ impl Abi {
         }
     }
 
-    /// By a library's name: nothing for a library that is no MPI, an error for one that is unknown.
+    /// Returns the interface of a library by its name: `None` for a library that is no MPI, an error for an unknown MPI.
     fn of_library(name: &str) -> Option<Result<Abi, String>> {
         match name {
             "libmpi.so.40" => return Some(Ok(Abi::Openmpi)),
@@ -50,20 +50,20 @@ impl Abi {
     }
 }
 
-/// Why nothing can be preloaded.
+/// Reason why nothing can be preloaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Aside {
     /// The program loads no libraries.
     Static(PathBuf),
-    /// The system ignores what is to be preloaded for it.
+    /// The program has privileges, and the system ignores `LD_PRELOAD` for it.
     Privileged(PathBuf),
-    /// A program for another kind of machine.
+    /// The program is for another kind of machine.
     Foreign(PathBuf),
-    /// It loads no MPI that could be seen.
+    /// The program loads no MPI that could be detected.
     NoMpi(PathBuf),
-    /// An MPI whose interface is not known.
+    /// The program loads an MPI whose interface is not known.
     Unknown(String),
-    /// What could not be read or asked.
+    /// The file could not be read, or its loader not be asked.
     Unreadable(PathBuf, String),
 }
 
@@ -91,20 +91,20 @@ impl fmt::Display for Aside {
     }
 }
 
-/// What a program loads.
+/// The libraries that a program loads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// Its MPI.
+    /// The program's MPI, or the reason why none is preloaded.
     pub mpi: Result<Abi, Aside>,
-    /// True if it loads a runtime of OpenMP when it starts.
+    /// True if the program loads a runtime of OpenMP when it starts.
     pub openmp: bool,
-    /// True if it loads neither, and may start a program that does.
+    /// True if the program loads neither, and may start a program that does.
     pub starter: bool,
-    /// The program's MPI was named, and the program does not load it when it starts: it may open it later.
+    /// True if the MPI was given and the program does not load it when it starts: it may open it later.
     pub late: bool,
 }
 
-/// What the program in this file loads, called with `arguments`; `mpi` if that is known.
+/// Returns the libraries that the program in this file loads, called with `arguments`; `mpi` if the MPI is known.
 pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
     let mut search = Search { known: mpi, openmp: false };
     let found = search.of_file(path, 0);
@@ -118,7 +118,7 @@ pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
     Found { mpi: mpi.ok_or(()).or(found), openmp: search.openmp, starter, late: none && mpi.is_some() }
 }
 
-/// The file of a program that names an MPI or a runtime of OpenMP itself, or of a Python.
+/// Returns the file of a program if it names an MPI or a runtime of OpenMP itself, or is a Python.
 fn needs(name: &Path) -> Option<PathBuf> {
     let path = find(name)?;
     (is_python(&path) || names(&path, |name| Abi::of_library(name).is_some() || is_openmp(name)))
@@ -134,7 +134,7 @@ fn names(path: &Path, wanted: impl Fn(&str) -> bool) -> bool {
     elf::needed(path).ok().flatten().is_some_and(|named| named.iter().any(|name| wanted(name)))
 }
 
-/// The file of a program, as the shell would find it.
+/// Returns the file of a program, as the shell would find it.
 pub fn find(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 {
         return name.exists().then(|| name.to_owned());
@@ -145,21 +145,21 @@ pub fn find(name: &Path) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(runs)
 }
 
-/// Interpreters of interpreters end somewhere.
+/// Most interpreters in a chain of interpreters.
 const DEEPEST: usize = 4;
 
-/// A search through what starts what.
+/// A search through programs that start other programs.
 struct Search {
-    /// The MPI, if nobody need look for it.
+    /// The MPI, if it is already known.
     known: Option<Abi>,
-    /// True if a program was seen to load a runtime of OpenMP.
+    /// True if some program loads a runtime of OpenMP.
     openmp: bool,
 }
 
 impl Search {
     fn of_file(&mut self, path: &Path, depth: usize) -> Result<Abi, Aside> {
         let unreadable = |e: std::io::Error| Aside::Unreadable(path.to_owned(), e.to_string());
-        // setuid and setgid.
+        // The bits of setuid and setgid.
         if path.metadata().map_err(unreadable)?.permissions().mode() & 0o6000 != 0 {
             return Err(Aside::Privileged(path.to_owned()));
         }
@@ -179,7 +179,7 @@ impl Search {
                 }
                 match find(Path::new(interpreter)) {
                     Some(interpreter) => match self.of_file(&interpreter, depth + 1) {
-                        // The shell is not what matters; the script is what the message should name.
+                        // The message should name the script, and not the shell that runs it.
                         Err(Aside::NoMpi(_)) => Err(Aside::NoMpi(path.to_owned())),
                         found => found,
                     },
@@ -193,7 +193,7 @@ impl Search {
         }
     }
 
-    /// By what the loader would load for a program.
+    /// Returns the MPI among the libraries that the loader would load for a program.
     fn of_program(&mut self, path: &Path, loader: &Path) -> Result<Abi, Aside> {
         let named = elf::needed(path).ok().flatten().unwrap_or_default();
         let text = match !named.is_empty() && named.iter().all(|name| brings_no_other(name)) {
@@ -214,10 +214,10 @@ fn is_python(path: &Path) -> bool {
     name.starts_with("python") || name.starts_with("pypy")
 }
 
-/// What the loader would load, as it says it. It does not start the program.
+/// Returns the loader's own list of the libraries that it would load. It does not start the program.
 ///
 /// # Errors
-/// [`Aside::Unreadable`] when it cannot be started.
+/// [`Aside::Unreadable`] when the loader cannot be started.
 pub fn list(path: &Path, loader: &Path) -> Result<String, Aside> {
     let unreadable = |why: String| Aside::Unreadable(path.to_owned(), why);
     let mut command = Command::new(loader);
@@ -226,7 +226,7 @@ pub fn list(path: &Path, loader: &Path) -> Result<String, Aside> {
     Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
 }
 
-/// The names of the files in a loader's list.
+/// Returns the names of the files in a loader's list.
 fn libraries(list: &str) -> impl Iterator<Item = &str> {
     let names = list.lines().filter_map(|line| line.split_whitespace().next());
     names.map(|name| name.rsplit('/').next().unwrap_or(name))
@@ -249,12 +249,12 @@ fn brings_no_other(name: &str) -> bool {
     is_mpi || name.starts_with("ld-linux") || SYSTEM.iter().any(|system| name.starts_with(system))
 }
 
-/// GNU's runtime, LLVM's, and Intel's, which has LLVM's interface.
+/// Returns whether a library is a runtime of OpenMP: GNU's, LLVM's, or Intel's, which has LLVM's interface.
 fn is_openmp(name: &str) -> bool {
     ["libgomp.so", "libgomp-", "libomp.so", "libomp5.so", "libiomp5.so"].iter().any(|n| name.starts_with(n))
 }
 
-/// The first MPI in a loader's list.
+/// Returns the first MPI in a loader's list.
 pub fn of_list(text: &str) -> Option<Result<Abi, Aside>> {
     libraries(text).find_map(Abi::of_library).map(|found| found.map_err(Aside::Unknown))
 }

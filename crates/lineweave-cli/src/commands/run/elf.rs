@@ -1,4 +1,4 @@
-//! What an ELF file says: whether it is one, which loader starts it, and which libraries it names.
+//! Reader of ELF files: the kind of file, the loader that starts it, and the libraries that it names.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 /// The segment that names the loader.
 const PT_INTERP: u32 = 3;
-/// The longest path of a loader that is believed.
+/// Longest path of a loader that is accepted.
 const LONGEST_PATH: u64 = 4096;
 
-/// A file's beginning.
+/// Kind of an executable file, by its first bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Executable {
     /// A program that a loader starts, with that loader's path.
@@ -18,16 +18,16 @@ pub enum Executable {
     Static,
     /// A program of another word length or byte order than this one.
     Foreign,
-    /// A text that an interpreter runs, with what follows `#!`.
+    /// A text that an interpreter runs, with the text after `#!`.
     Script(String),
-    /// None of these.
+    /// Any other file.
     Other,
 }
 
-/// Reads it.
+/// Reads the kind of a file.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn read(path: &Path) -> io::Result<Executable> {
     let mut file = File::open(path)?;
     let mut head = [0u8; 64];
@@ -42,7 +42,7 @@ pub fn read(path: &Path) -> io::Result<Executable> {
     if length < 64 || !head.starts_with(b"\x7fELF") {
         return Ok(Executable::Other);
     }
-    // 64 bits, and this machine's byte order.
+    // The file has words of 64 bits, and this machine's byte order.
     let order = if cfg!(target_endian = "little") { 1 } else { 2 };
     if head[4] != 2 || head[5] != order {
         return Ok(Executable::Foreign);
@@ -70,15 +70,15 @@ pub fn read(path: &Path) -> io::Result<Executable> {
     Ok(Executable::Static)
 }
 
-/// The libraries that a program or library names itself, without those that they name; nothing where the file does not say it by its sections.
+/// Returns the libraries that a program or library names itself, without those that they name; `None` where the file's sections do not tell.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
-    /// The section of what the loader has to know, and its entries that name libraries.
+    /// Type of the section with the loader's data, and the tag of its entries that name libraries.
     const SHT_DYNAMIC: u32 = 6;
     const DT_NEEDED: u64 = 1;
-    /// More of a table, or of a name, is not believed.
+    /// Most bytes of a table or a name that are accepted.
     const MOST: u64 = 1 << 20;
     const LONGEST_NAME: u64 = 256;
     let mut file = File::open(path)?;
@@ -111,18 +111,18 @@ pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
     names.collect::<io::Result<Vec<_>>>().map(Some)
 }
 
-/// Returns whether a library defines a name that others can find, and that `wanted` says yes to. False for what is no ELF file of this machine.
+/// Returns whether a library exports a name that `wanted` accepts; false for a file that is no ELF file of this machine.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn defines(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-    /// The section of names that others can find.
+    /// Type of the section of exported names.
     const SHT_DYNSYM: u32 = 11;
     let bytes = std::fs::read(path)?;
     Ok(names(&bytes, SHT_DYNSYM).is_some_and(|mut names| names.any(wanted)))
 }
 
-/// The defined names of a section of that type; none where the file is cut or something else.
+/// Returns the defined names of a section of that type; `None` where the file is truncated or of another kind.
 fn names(bytes: &[u8], kind: u32) -> Option<impl Iterator<Item = &[u8]>> {
     let u16_at = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?));
     let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
@@ -139,7 +139,7 @@ fn names(bytes: &[u8], kind: u32) -> Option<impl Iterator<Item = &[u8]>> {
     };
     let found = (0..count).filter_map(header).find(|&at| u32_at(at.saturating_add(4)) == Some(kind))?;
     let (symbols, strings) = (section(found)?, section(header(u32_at(found.checked_add(40)?)? as usize)?)?);
-    // An entry is 24 bytes: where its name is, four bytes on the kind, the section that defines it (0: none), and more.
+    // An entry has 24 bytes: the place of its name, four bytes on the kind, the section that defines it (0: none), and more.
     Some(symbols.chunks_exact(24).filter_map(move |entry| {
         let name = u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]) as usize;
         let text = strings.get(name..)?;
@@ -152,7 +152,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
-/// As much as there is, to the buffer's end.
+/// Reads until the buffer is full or the file ends.
 fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < buffer.len() {
@@ -183,12 +183,12 @@ mod tests {
         let libc = maps.split_whitespace().find(|word| word.contains("/libc.so")).expect("the C library");
         let has = |name: &'static [u8]| defines(Path::new(libc), move |n| n == name).expect("readable");
         assert!(has(b"malloc") && !has(b"MPI_Init"));
-        // The C library gets this from the loader.
+        // The C library imports this name from the loader.
         assert!(!has(b"__tls_get_addr"));
         let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         assert!(!defines(&text, |_| true).expect("readable"));
         let whole = std::fs::read(libc).expect("readable");
-        // What follows the names is what a cut file lacks.
+        // A truncated file lacks the parts that follow the names.
         for length in [0, 6, 40, 64, whole.len() / 2] {
             assert!(names(&whole[..length], 11).is_none_or(|names| names.count() == 0), "cut at {length}");
         }

@@ -1,9 +1,9 @@
-//! `lineweave run`: a program of MPI or OpenMP, with libraries before it that take over its collectives and barriers; with
-//! `-n` a program of lineweave's own, once for each rank.
+//! `lineweave run`: runs a program of MPI or OpenMP with preloaded libraries that take over its collectives and barriers; with `-n` a program of
+//! lineweave's own, once for each rank.
 //!
-//! It finds out which MPI the program loads and whether it loads OpenMP, sets what the system shall preload, and becomes the
-//! program. Where that loads neither, what it starts is looked at as it is loaded (`mpi/chooser`), which comes back to here. Where nothing can be
-//! done it says so in one line, at rank 0, and the program runs as it would without.
+//! It detects the MPI that the program loads and whether it loads OpenMP, sets `LD_PRELOAD`, and becomes the program. If the program loads
+//! neither, the programs that it starts are examined as they are loaded (`mpi/chooser`), which calls this command again. If nothing can be
+//! preloaded, rank 0 says so in one line, and the program runs as it would without lineweave.
 
 pub mod detect;
 mod elf;
@@ -24,7 +24,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What to run.
+/// Arguments of `lineweave run`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Start N processes as the ranks of one team; a Python script runs in its interpreter
@@ -53,17 +53,17 @@ pub struct Arguments {
     program: Vec<OsString>,
 }
 
-/// The variables by which launchers number ranks.
+/// The variables in which launchers pass the rank.
 const RANKS: [&str; 5] = ["PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"];
-/// What the system's loader preloads.
+/// The variable that lists the libraries that the system's loader preloads.
 pub(super) const PRELOAD: &str = "LD_PRELOAD";
-/// By what programs are looked at where they are loaded (`mpi/chooser`), and where it finds this command.
+/// The library that examines programs as they are loaded (`mpi/chooser`), and the variable that tells it the file of this command.
 pub(super) const CHOOSER: &str = "liblineweave_chooser.so";
 pub(super) const COMMAND: &str = "LINEWEAVE_RUN_COMMAND";
 /// Tools for MPI programs that are started by others.
 const TOOLS: &str = "LINEWEAVE_RUN_TOOLS";
 
-/// Returns whether this rank speaks for all.
+/// Returns whether this rank prints messages for all ranks.
 fn speaks() -> bool {
     RANKS.iter().find_map(std::env::var_os).is_none_or(|rank| rank == "0")
 }
@@ -199,7 +199,7 @@ fn watched(
 /// [`CliError::NoProgram`], [`CliError::Program`].
 fn startable(program: &OsStr, as_ranks: bool) -> Result<PathBuf, CliError> {
     let name = program.to_string_lossy().into_owned();
-    // As ranks, a script is started by its interpreter.
+    // With `-n`, a script is started by its interpreter.
     if as_ranks && name.ends_with(".py") && Path::new(program).is_file() {
         return Ok(program.into());
     }
@@ -221,7 +221,7 @@ fn startable(program: &OsStr, as_ranks: bool) -> Result<PathBuf, CliError> {
     Err(CliError::Program { program: name, reason })
 }
 
-/// Says before a job what would otherwise be said after it.
+/// Checks before a job that its report can be written, which would otherwise fail after it.
 fn writable(file: &Path, option: &'static str) -> Result<(), CliError> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let looked = if file.exists() { file } else { folder };
@@ -238,13 +238,13 @@ fn check_profile(settings: &Settings) -> Result<(), CliError> {
     let Some(file) = settings.profile.as_deref().filter(|_| !settings.run.profile_optional) else {
         return Ok(());
     };
-    // Where the machine cannot be told, ranks that meet are the first to compare it.
+    // Where the machine cannot be read, the ranks compare it with the profile when they meet.
     let Ok(hardware) = Hardware::load(&settings.topology) else { return Ok(()) };
     let usable = hardware.placeable(&UsableCpus::of_this_thread().cpus);
     check_named(file, &hardware, &usable).map_err(CliError::RefusedProfile)
 }
 
-/// A library: beside this command where it was built, below its prefix where it was installed.
+/// Returns the path of a library: beside this command where it was built, below its prefix where it was installed.
 pub(super) fn library(file: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot find this command's own file: {e}"))?;
     let beside = own.parent().unwrap_or(Path::new("/"));
@@ -279,7 +279,7 @@ fn is_ours(path: &str) -> bool {
 
 /// Returns whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
 fn has_mpi(path: &Path) -> bool {
-    // What is no file may never end.
+    // Reading something other than a file may never end.
     path.is_file()
         && elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
 }

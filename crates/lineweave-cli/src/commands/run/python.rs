@@ -1,7 +1,7 @@
-//! Which MPI a Python would load for mpi4py.
+//! The MPI that a Python would load for mpi4py.
 //!
-//! Python is asked, which takes some 70 ms, more than many a job's start; so its answer is kept, with a stamp of each place that it came
-//! from. Every rank of a job asks.
+//! Asking Python takes some 70 ms, which is more than the start of many a job, and every rank of a job asks. So the answer is kept, with a
+//! stamp of each file or directory that it depends on.
 
 use super::detect::{list, of_list, Abi, Aside};
 use super::elf::{self, Executable};
@@ -13,8 +13,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What Python runs to say which MPI mpi4py would load, and where it looked for it. mpi4py before 4.1 has one extension, whose libraries are
-/// listed.
+/// Program by which Python prints the MPI that mpi4py would load, and the places where it looked. mpi4py before 4.1 has one extension, whose
+/// libraries are listed.
 const ASK: &str = "\
 import importlib.util, os, sys
 sys.path = [place for place in sys.path if place]
@@ -36,7 +36,7 @@ except ImportError:
         for file in glob.glob(os.path.join(where, 'MPI.*.so')): print('file', file)
 ";
 
-/// Seconds, nanoseconds and bytes of a file or directory; nothing for what is not there.
+/// Seconds, nanoseconds and bytes of a file or directory; `None` for one that does not exist.
 type Stamp = Option<(i64, i64, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -44,12 +44,12 @@ fn stamp(path: &Path) -> Stamp {
     Some((meta.mtime(), meta.mtime_nsec(), meta.size()))
 }
 
-/// An answer, and what it holds for.
+/// A kept answer, and the conditions under which it holds.
 #[derive(Serialize, Deserialize)]
 struct Answer {
-    /// The Python, and what of the environment decides which libraries it loads.
+    /// The Python, and the variables of the environment that decide which libraries it loads.
     asked: Vec<(String, String)>,
-    /// The interface's name; nothing where there is no mpi4py.
+    /// The interface's name; `None` where there is no mpi4py.
     abi: Option<String>,
     seen: Vec<(PathBuf, Stamp)>,
 }
@@ -62,10 +62,10 @@ impl Answer {
 
 type Said = (Result<Abi, Aside>, Vec<PathBuf>);
 
-/// The interface of the MPI that mpi4py would load.
+/// Returns the interface of the MPI that mpi4py would load.
 ///
 /// # Errors
-/// Why nothing can be preloaded.
+/// The reason why nothing can be preloaded.
 pub fn of(python: &Path) -> Result<Abi, Aside> {
     let asked = question(python);
     let file = lineweave::cache::directory().map(|cache| {
@@ -77,7 +77,7 @@ pub fn of(python: &Path) -> Result<Abi, Aside> {
         match abi.map(|name| Abi::from_str(&name, false)) {
             None => return Err(Aside::NoMpi(python.to_owned())),
             Some(Ok(abi)) => return Ok(abi),
-            // Of another version.
+            // The file was written by another version.
             Some(Err(_)) => {}
         }
     }
@@ -92,7 +92,7 @@ pub fn of(python: &Path) -> Result<Abi, Aside> {
     let seen = seen.into_iter().map(|path| (path.clone(), stamp(&path))).collect();
     let text = serde_json::to_string(&Answer { asked, abi, seen }).unwrap_or_default();
     if let Some(file) = file {
-        // What cannot be read is replaced. Where nothing can be kept, it is asked each time.
+        // An unreadable answer is replaced. If no answer can be kept, Python is asked each time.
         let _ = make_room(&file).and_then(|()| replace(&file, &text, "XDG_CACHE_HOME"));
     }
     found
@@ -114,7 +114,7 @@ fn question(python: &Path) -> Vec<(String, String)> {
     asked
 }
 
-/// What Python says, and where it looked.
+/// Returns the MPI that Python tells, and the places where it looked.
 fn ask(python: &Path) -> Result<Said, Aside> {
     let mut command = Command::new(python);
     command.args(["-c", ASK]).env_remove("LD_PRELOAD").stdin(Stdio::null());

@@ -1,4 +1,4 @@
-//! `lineweave run -n`: a program once for each rank of a team that is made for them.
+//! `lineweave run -n`: a program, started once for each rank of a new team.
 
 use super::detect::links_mpi;
 use crate::error::CliError;
@@ -8,10 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Starts `program` `ranks` times and waits for all. A Python script is given to the interpreter.
+/// Starts `program` `ranks` times and waits for all. A Python script is passed to the interpreter.
 ///
 /// # Errors
-/// A team that cannot be made, a program that cannot be started, or [`CliError::Launched`]; nothing is left running.
+/// A team that cannot be made, a program that cannot be started, or [`CliError::Launched`]. No process is left running.
 pub fn run(
     ranks: usize,
     program: &OsStr,
@@ -41,7 +41,7 @@ pub fn run(
     }
 }
 
-/// The interpreter that this command was installed with, or the one on the PATH.
+/// Returns the interpreter that this command was installed with, or the one on the PATH.
 fn python() -> PathBuf {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|dir| dir.join("python3"));

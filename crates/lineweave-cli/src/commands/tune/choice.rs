@@ -1,4 +1,4 @@
-//! A choice as `lineweave tune` shows it.
+//! The form in which `lineweave tune` shows a choice.
 
 use super::programme::Case;
 use crate::bench::Team;
@@ -8,7 +8,7 @@ use lineweave_core::select::Question;
 use lineweave_tune::trial::Race;
 use serde::Serialize;
 
-/// A choice, what it was predicted to cost, what it did, and what it is beside its rivals.
+/// A choice with its predicted cost, its measured cost, and a comparison with its rivals.
 #[derive(Serialize)]
 pub struct ChoiceObject {
     pub(super) collective: Collective,
@@ -21,9 +21,9 @@ pub struct ChoiceObject {
     pub(super) predicted_ns: f64,
     #[serde(flatten)]
     pub(super) measured: Measurement,
-    /// Measured by predicted.
+    /// Measured time divided by predicted time.
     pub(super) measured_to_predicted: f64,
-    /// The measurement repeats a probe.
+    /// True if the measurement repeats a probe.
     pub(super) calibrated: bool,
     pub(super) regret: f64,
     pub(super) rivals: usize,
@@ -31,7 +31,7 @@ pub struct ChoiceObject {
     pub(super) best: Best,
 }
 
-/// How long the choice took.
+/// The measured time of the choice.
 #[derive(Serialize)]
 pub(super) struct Measurement {
     pub(super) measured_ns: f64,
@@ -40,7 +40,7 @@ pub(super) struct Measurement {
     pub(super) samples: usize,
 }
 
-/// The fastest that was measured.
+/// The fastest algorithm that was measured.
 #[derive(Serialize)]
 pub(super) struct Best {
     pub(super) best_algorithm: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct Best {
 }
 
 impl ChoiceObject {
-    /// Of a race.
+    /// Returns the choice of a race.
     pub fn of(
         (collective, bytes): Case,
         ranks: usize,
@@ -87,17 +87,17 @@ impl ChoiceObject {
         }
     }
 
-    /// The case that it is of.
+    /// Returns the case of the choice.
     pub fn case(&self) -> Case {
         (self.collective, self.bytes)
     }
 
-    /// The wider half of the 95 % interval of the median, as a share of it.
+    /// Returns the wider half of the 95 % interval of the median, as a share of the median.
     pub(super) fn spread(&self) -> String {
         let Measurement { measured_ns, ci_low_ns, ci_high_ns, samples } = self.measured;
         let half = (ci_high_ns - measured_ns).max(measured_ns - ci_low_ns);
         match samples {
-            // No interval exists of so few.
+            // So few samples have no interval.
             0..6 => format!("n={samples}"),
             _ => format!("{:.0} %", half / measured_ns * 100.0),
         }

@@ -1,4 +1,4 @@
-//! What the races of `lineweave tune` come to: the model's errors, regrets, and why races are not kept.
+//! Figures over all races of `lineweave tune`: the model's errors, regrets, and the reasons for which races are not kept.
 
 use super::programme::Case;
 use crate::bench::Team;
@@ -11,48 +11,48 @@ use lineweave_tune::trial::{Race, Runner};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The summary's figures, as they come in.
+/// The figures of the summary, while races go on.
 #[derive(Default)]
 pub struct Figures {
-    /// Measured and predicted of every candidate that was run, on teams within the CPUs and beyond them.
+    /// Measured and predicted times of every candidate that was run, on teams within the CPUs and beyond them.
     pub pairs: [Vec<(f64, f64)>; 2],
-    /// How much slower the model's choice is than the fastest measured, by race.
+    /// By race, the factor by which the model's choice is slower than the fastest measured algorithm.
     pub regrets: Vec<f64>,
-    /// Candidates that ran; each rank proved their plans before.
+    /// Number of candidates that ran; each rank proved their plans before.
     pub plans: usize,
-    /// Those among them whose measurement repeats a probe.
+    /// Number of these whose measurement repeats a probe.
     pub calibrated: usize,
-    /// Sizes between two that one plan won.
+    /// Number of sizes between two that the same plan won.
     pub interpolated: usize,
-    /// Rivals that did not run because the time of their race was over.
+    /// Number of rivals that did not run because the time of their race was over.
     pub untimed: usize,
     families: BTreeMap<(Collective, &'static str), Vec<Factor>>,
     causes: BTreeMap<Cause, Vec<f64>>,
-    /// What refused to run, and how often, by what it said.
+    /// Number of refusals to run, by their message.
     refused: BTreeMap<String, usize>,
     remarks: Vec<String>,
 }
 
-/// Why a race has no choice.
+/// Reason why a race has no choice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cause {
-    /// The machine was another one at the time, which this showed.
+    /// The machine was in another state at the time, as this figure showed.
     Moved(Figure),
     /// All candidates were refused.
     NobodyRan,
-    /// The time was over before it began.
+    /// The time was over before the race began.
     TimeOver,
 }
 
-/// One candidate's prediction beside what it took, within the CPUs.
+/// One candidate's predicted time beside the measured one, within the CPUs.
 #[derive(Clone, Debug)]
 struct Factor {
-    /// Predicted by measured.
+    /// Predicted time divided by measured time.
     factor: f64,
     of: String,
 }
 
-/// A model's errors over some candidates; nothing without any.
+/// Errors of a model over some candidates; without any, all means are `None`.
 #[derive(Serialize)]
 pub struct Errors {
     pub candidates: usize,
@@ -61,21 +61,21 @@ pub struct Errors {
     mean_relative: Option<f64>,
 }
 
-/// How the model errs about one algorithm, on teams within the CPUs.
+/// Error of the model for one algorithm, on teams within the CPUs.
 #[derive(Serialize)]
 pub struct Family {
     pub collective: Collective,
     pub algorithm: &'static str,
     pub candidates: usize,
-    /// Geometric mean of predicted by measured: below 1 the model takes it to be faster than it is.
+    /// Geometric mean of predicted over measured time: below 1 the model takes the algorithm to be faster than it is.
     pub mean_factor: f64,
-    /// The one farthest from 1.
+    /// The factor that is farthest from 1.
     pub worst_factor: f64,
-    /// Which that is.
+    /// The candidate with that factor.
     pub worst: String,
 }
 
-/// A reason for which races are not kept.
+/// A reason for which races are not kept, and the number of these races.
 #[derive(Serialize)]
 pub struct NotKept {
     pub races: usize,
@@ -97,7 +97,7 @@ impl Errors {
         }
     }
 
-    /// Mean of the larger by the smaller of both, and mean relative error.
+    /// Returns the mean of the larger over the smaller time, and the mean relative error.
     pub fn means(&self) -> [Option<f64>; 2] {
         [self.mean_proportional, self.mean_relative]
     }
@@ -113,7 +113,7 @@ impl Errors {
 }
 
 impl Figures {
-    /// Counts a race; `beyond`: of more ranks than CPUs.
+    /// Counts a race; `beyond` is true if it has more ranks than CPUs.
     pub fn take(&mut self, race: &Race, question: &Question, beyond: bool) {
         self.plans += race.runners.len();
         self.untimed += race.untimed;
@@ -121,7 +121,8 @@ impl Figures {
         for why in &race.refused {
             *self.refused.entry(why.clone()).or_default() += 1;
         }
-        // Where costing was given up the prediction is a bound, not a prediction; and a probe again tells nothing of the model.
+        // Where costing was given up, the predicted time is only a bound; and a candidate that repeats a probe tells nothing of
+        // the model.
         let (calibrated, told): (Vec<&Runner>, Vec<&Runner>) = race
             .runners
             .iter()
@@ -140,17 +141,17 @@ impl Figures {
         }
     }
 
-    /// A race without a choice; where the machine was another one, what showed it took so many times what it takes otherwise.
+    /// Counts a race without a choice; `times` is the factor by which the machine's state differed from the usual one.
     pub fn not_kept(&mut self, cause: Cause, times: f64) {
         self.causes.entry(cause).or_default().push(times);
     }
 
-    /// A finding about one case.
+    /// Adds a finding about one case.
     pub fn remark(&mut self, case: Case, ranks: usize, team: Team, why: &dyn std::fmt::Display) {
         self.remarks.push(format!("{} of {} among {ranks} {team}: {why}", case.0, Bytes(case.1 as u64)));
     }
 
-    /// By family, the farthest off first.
+    /// Returns the errors by algorithm, the largest first.
     pub fn families(&self) -> Vec<Family> {
         let far = |factor: f64| factor.ln().abs();
         let of = |(&(collective, algorithm), all): (&(Collective, &'static str), &Vec<Factor>)| {
@@ -170,7 +171,7 @@ impl Figures {
         families
     }
 
-    /// One line a cause.
+    /// Returns one line for each cause.
     pub fn not_kept_because(&self) -> Vec<NotKept> {
         let line = |(cause, times): (&Cause, &Vec<f64>)| {
             let of = |pick: fn(f64, f64) -> f64| times.iter().copied().reduce(pick).unwrap_or(1.0);
@@ -189,7 +190,7 @@ impl Figures {
         self.causes.iter().map(line).collect()
     }
 
-    /// What was given up to keep the time, if anything.
+    /// Returns a sentence about work that was left out to keep the time, or `None`.
     pub fn given_up(&self) -> Option<String> {
         let n = self.untimed;
         (n > 0).then(|| {
@@ -197,7 +198,7 @@ impl Figures {
         })
     }
 
-    /// What else was found, each once.
+    /// Returns the other findings, each once.
     pub fn remarks(&self) -> Vec<String> {
         let refused = self.refused.iter().map(|(why, n)| match n {
             1 => format!("not run: {why}"),

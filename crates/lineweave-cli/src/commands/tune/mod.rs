@@ -1,8 +1,8 @@
-//! `lineweave tune`: the whole path on this machine. Measures what a cache line costs, fits a model, chooses and
-//! proves plans, runs them beside their rivals, and keeps what it found for programs to use.
+//! `lineweave tune`: measures the cost of cache lines on this machine, fits a model, chooses and proves plans, runs them beside their
+//! rivals, and keeps the results for programs.
 //!
-//! Of each team: the choices and their rivals are worked out on all CPUs at once, then raced one after the other; then the sizes between
-//! those whose neighbours were won by different plans.
+//! For each team, the choices and their rivals are computed on all CPUs at once, then raced one after the other. Sizes between two whose
+//! choices differ follow.
 
 mod choice;
 mod figures;
@@ -40,10 +40,10 @@ use std::time::{Duration, Instant};
 
 /// Steps of a progress bar over something continuous.
 const STEPS: u64 = 1000;
-/// Races of a case, the later ones at the end, until one falls into a time when the machine is as otherwise.
+/// Races of a case at most, the later ones at the end, until one runs while the machine is in its usual state.
 const TRIES: usize = 3;
 
-/// How.
+/// Arguments of `lineweave tune`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Half a minute: fewer sizes and team sizes, wider intervals
@@ -66,10 +66,10 @@ pub struct Arguments {
     rules: rules::ForMpi,
 }
 
-/// Reads a size that whole f64 elements make.
+/// Reads a size that is a multiple of 8 bytes (f64 elements).
 ///
 /// # Errors
-/// What was expected.
+/// A sentence that says what was expected.
 pub fn words(text: &str) -> Result<Size, String> {
     match text.parse::<Size>() {
         Ok(size) if size.0 > 0 && size.0 % 8 == 0 => Ok(size),
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     report::summary(&tune.figures, start.elapsed(), &file, &kept, &mut session.out)
 }
 
-/// What all teams have in common.
+/// The parts that all teams share.
 struct Tune<'a> {
     settings: &'a Settings,
     node: &'a NodeInfo,
@@ -151,9 +151,9 @@ struct Raced {
     config: TeamConfig,
     crew: TrialTeam,
     usual: Option<BaselineState>,
-    /// True if processes reach each other's memory.
+    /// True if processes can access each other's memory.
     reach: bool,
-    /// Who won, by case.
+    /// The winner of each case.
     won: BTreeMap<Case, Candidate>,
     rows: Vec<ChoiceObject>,
 }
@@ -192,7 +192,7 @@ impl Tune<'_> {
         self.too_late(cases.len() - fields.len());
         self.races(fields, 1.0, &mut raced, session)?;
 
-        // Between two sizes that the same plan won it is taken to win as well.
+        // A size between two that the same plan won is taken to be won by that plan, too.
         let mut needed: BTreeMap<Case, Vec<Candidate>> = BTreeMap::new();
         for case in programme.between(ranks) {
             let winner = |size: Option<usize>| Some(raced.won.get(&(case.0, size?))?.clone());
@@ -221,13 +221,14 @@ impl Tune<'_> {
         Ok(raced.rows)
     }
 
-    /// So many races do not begin, because the time is over.
+    /// Counts races that do not begin because the time is over.
     fn too_late(&mut self, races: usize) {
         self.bar.inc(races as u64);
         (0..races).for_each(|_| self.figures.not_kept(Cause::TimeOver, 1.0));
     }
 
-    /// Who runs in the races of these cases, worked out on all CPUs while the team sleeps; of none that the time is over for.
+    /// Returns the candidates for the races of these cases, computed on all CPUs while the team sleeps; cases for which no time is left
+    /// are missing.
     fn fields(
         &self,
         raced: &Raced,
@@ -240,7 +241,7 @@ impl Tune<'_> {
             let direct = attach || raced.team == Team::Threads;
             Question { attach, ..question(&raced.config, collective, bytes, direct) }
         });
-        // Long messages first: they take longest.
+        // The longest messages come first: they take longest.
         let mut open: Vec<(usize, Question)> = questions.enumerate().collect();
         open.sort_by_key(|(_, question)| question.bytes);
         let (open, found) = (Mutex::new(open), Mutex::new(BTreeMap::new()));
@@ -263,7 +264,7 @@ impl Tune<'_> {
         Ok(found.into_values().collect::<Result<Vec<Field>, SelectError>>()?)
     }
 
-    /// Races them, and keeps what was found.
+    /// Races the fields, and keeps the results.
     fn races(
         &mut self,
         fields: Vec<Field>,
@@ -283,7 +284,7 @@ impl Tune<'_> {
                 raced.team
             ));
             let weight = weight(case, raced.ranks) * part;
-            // Earlier races keep their shares, but on a busy machine even the shortest may take longer than that.
+            // Earlier races keep to their shares, but on a busy machine even the shortest race may take longer than its share.
             if self.time.is_over() {
                 self.figures.not_kept(Cause::TimeOver, 1.0);
                 self.time.close(weight);
@@ -309,7 +310,7 @@ impl Tune<'_> {
                     continue;
                 }
                 Err(broken @ TrialTeamError::Broken { .. }) => {
-                    // One plan that hangs or crashes is a finding; the others are measured on a new team.
+                    // A plan that hangs or crashes is a finding; the others are measured on a new team.
                     self.figures.remark(case, raced.ranks, raced.team, &broken);
                     raced.crew = crew(raced.team, raced.config.clone())?;
                     continue;
@@ -329,7 +330,7 @@ impl Tune<'_> {
     }
 }
 
-/// Measures this machine, with a bar.
+/// Measures this machine, with a progress bar.
 fn measured(
     programme: &Programme,
     quick: bool,
@@ -348,18 +349,18 @@ fn measured(
     Ok(profile?)
 }
 
-/// Keeps the profile, unless the one that is there knows more.
+/// Keeps the profile, unless the existing one has more samples.
 fn save_profile(file: &Path, profile: &Profile, session: &Session) -> Result<(), CliError> {
     if fuller(file, profile) {
         session.out.warn(&format!("{} has more samples and stays", file.display()));
         return Ok(());
     }
-    // What was chosen by the one before is of no use.
+    // Choices by the previous profile are useless now.
     file.parent().iter().for_each(|directory| remove_kept(directory));
     replace(file, &profile.to_toml(), "XDG_CACHE_HOME")
 }
 
-/// The choices that are there already, to be replaced case by case.
+/// Returns the choices that exist already, to be replaced case by case.
 fn known(file: &Path, profile: &Profile) -> Choices {
     let id = profile.machine.id();
     let text = lineweave::cache::text_of_either(file).ok();
@@ -374,7 +375,8 @@ fn crew(team: Team, config: TeamConfig) -> Result<TrialTeam, CliError> {
     })
 }
 
-/// A race, and what made the machine another one before or after it, if anything did: what wins there would lose otherwise.
+/// Runs a race, and returns it with the change of the machine's state before or after it, if there was one: another plan would win in
+/// the usual state.
 fn gauged(
     raced: &mut Raced,
     field: &Field,
@@ -391,7 +393,7 @@ fn gauged(
     Ok((race, before.or(changed(crew)?)))
 }
 
-/// The fastest of a race, as programs look it up.
+/// Returns the fastest of a race, in the form that programs look up.
 fn tuned(question: &Question, team: Team, race: &Race) -> Tuned {
     let best = race.best();
     Tuned {

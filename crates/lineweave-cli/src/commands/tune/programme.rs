@@ -1,38 +1,38 @@
-//! What `lineweave tune` asks of each team, and how its time is shared among races.
+//! Programme of `lineweave tune`: the cases that are raced on each team, and the division of the time among them.
 
 use super::Arguments;
 use lineweave_core::collective::Collective;
 use lineweave_tune::trial::Rules;
 use std::time::{Duration, Instant};
 
-/// Message sizes, each eight times the one before, from a word to what no cache of a core holds; and 1 MiB, as much as goes through a box in
-/// one piece, which is often fastest another way than twice or a quarter of it. Every second one is raced; those between only where
-/// their neighbours were won by different plans.
+/// Message sizes, each eight times the one before, from a word to a size that no cache of a core holds; and 1 MiB, the largest that goes
+/// through a box in one piece, for which another algorithm than for twice or a quarter of it is often fastest. Every second size is raced;
+/// those between only where different plans won at their neighbours.
 const SIZES: [usize; 9] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 2 << 20, 16 << 20];
 /// The sizes of a quick run: one that travels with a flag, one within a cache, one beyond.
 const QUICK_SIZES: [usize; 3] = [8, 4 << 10, 1 << 20];
-/// The smallest largest team: more ranks than CPUs is a test of waiting.
+/// Fewest ranks of the largest team: a team with more ranks than CPUs tests waiting.
 const LEAST_MOST_RANKS: usize = 8;
-/// The largest team that is raced unless it is asked for.
+/// Most ranks of the largest team, unless a larger one is asked for.
 const MOST_RANKS: usize = 64;
 const QUICK_RANKS: usize = 4;
-/// The most bytes of all blocks that a rank gives or gets, unless sizes are asked for: an alltoall of 16 MiB among 8 ranks on 2 CPUs takes
-/// a seventh of a second.
+/// Most bytes in all blocks that a rank gives or gets, unless sizes are asked for: an alltoall of 16 MiB among 8 ranks on 2 CPUs takes a
+/// seventh of a second.
 const MOST: usize = 32 << 20;
-/// Seconds for everything on 2 CPUs, and how many more each doubling of the CPUs adds: larger teams are raced as well, and take longer.
+/// Seconds for everything on 2 CPUs, and seconds that each doubling of the CPUs adds: larger teams are raced as well, and take longer.
 const SECONDS: f64 = 55.0;
 const SECONDS_A_DOUBLING: f64 = 10.0;
-/// The part of it that a quick run takes.
+/// Share of that time that a quick run takes.
 const QUICK: f64 = 0.4;
-/// The part of the time that probes take.
+/// Share of the time that probes take.
 const PROBES: f64 = 0.4;
-/// Bytes of all ranks that make a race twice as long as one of a word.
+/// Bytes of all ranks together at which a race takes twice as long as a race of one word.
 const HEAVY: f64 = (32 << 20) as f64;
 
-/// A case: a collective, and a size.
+/// A case that is raced: a collective and a size.
 pub type Case = (Collective, usize);
 
-/// What is asked of each team.
+/// The cases that are raced, and the time for them.
 pub struct Programme {
     /// Numbers of ranks.
     pub ranks: Vec<usize>,
@@ -40,14 +40,14 @@ pub struct Programme {
     /// Sizes that are raced only where their neighbours differ.
     between: Vec<usize>,
     collectives: Vec<Collective>,
-    /// Bytes of all blocks that a rank gives or gets.
+    /// Most bytes in all blocks that a rank gives or gets.
     most: usize,
-    /// For everything.
+    /// Seconds for everything.
     pub seconds: f64,
 }
 
 impl Programme {
-    /// As asked for, on so many CPUs.
+    /// Returns the programme that the arguments ask for, on so many CPUs.
     pub fn of(arguments: &Arguments, cpus: usize) -> Programme {
         let quick = arguments.quick;
         let all = arguments.bytes.iter().map(|s| s.0);
@@ -77,17 +77,17 @@ impl Programme {
         }
     }
 
-    /// How long probes take.
+    /// Returns the time for probes.
     pub fn probing(&self) -> Duration {
         Duration::from_secs_f64(self.seconds * PROBES)
     }
 
-    /// What is raced among so many ranks.
+    /// Returns the cases that are raced among so many ranks.
     pub fn cases(&self, ranks: usize) -> Vec<Case> {
         self.of_sizes(&self.sizes, ranks)
     }
 
-    /// What is raced where the sizes on both sides differ.
+    /// Returns the cases that are raced only where the winners at the sizes on both sides differ.
     pub fn between(&self, ranks: usize) -> Vec<Case> {
         let moving = |(c, _): &Case| c.moves_data();
         self.of_sizes(&self.between, ranks).into_iter().filter(moving).collect()
@@ -100,14 +100,14 @@ impl Programme {
         cases.filter(|&(c, bytes)| fits(c, bytes)).collect()
     }
 
-    /// The sizes next to one, that are raced anyway: below and above.
+    /// Returns the neighbouring sizes that are raced in any case: below and above.
     pub fn neighbours(&self, bytes: usize) -> [Option<usize>; 2] {
         let below = self.sizes.iter().copied().filter(|&s| s < bytes).max();
         let above = self.sizes.iter().copied().filter(|&s| s > bytes).min();
         [below, above]
     }
 
-    /// The time for races of so many teams of each size.
+    /// Returns the time for races of so many teams of each size.
     pub fn time(&self, start: Instant, teams: usize) -> Time {
         let weights = |ranks: &usize| {
             let of = |cases: Vec<Case>, part: f64| {
@@ -122,7 +122,7 @@ impl Programme {
     }
 }
 
-/// Powers of two, and the largest itself.
+/// Returns the powers of two up to the largest team size, and that size itself.
 fn team_sizes(most: usize) -> Vec<usize> {
     let mut sizes: Vec<usize> = (1..).map(|i| 1 << i).take_while(|&n| n <= most).collect();
     if sizes.last() != Some(&most) {
@@ -131,15 +131,15 @@ fn team_sizes(most: usize) -> Vec<usize> {
     sizes
 }
 
-/// A race between sizes has three runners, and is not always needed.
+/// Weight of a race between sizes, relative to others: it has three runners, and is not always needed.
 pub const BETWEEN: f64 = 0.5;
 
-/// The share of the time that a race deserves.
+/// Returns the weight of a race: its share of the time.
 pub fn weight((_, bytes): Case, ranks: usize) -> f64 {
     1.0 + (bytes * ranks) as f64 / HEAVY
 }
 
-/// The time that is left for races, and what still has to share it.
+/// The time that is left for races, and the weight of the races that share it.
 #[derive(Debug)]
 pub struct Time {
     deadline: Instant,
@@ -148,12 +148,12 @@ pub struct Time {
 }
 
 impl Time {
-    /// What a race of this weight may take.
+    /// Returns the longest time that a race of this weight may take.
     pub fn share(&self, weight: f64) -> Duration {
         self.left().mul_f64((weight / self.open.max(weight)).clamp(0.0, 1.0))
     }
 
-    /// A race is over, or not needed: what it left is for the others.
+    /// Removes a race that is over or not needed: the other races share the time that it leaves.
     pub fn close(&mut self, weight: f64) {
         self.open = (self.open - weight).max(0.0);
     }
@@ -162,13 +162,13 @@ impl Time {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Returns whether nothing is left.
+    /// Returns whether no time is left.
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 }
 
-/// How thoroughly a case is measured in this time.
+/// Returns the rules of a race with this time limit.
 pub fn rules(limit: Duration) -> Rules {
     let pressed = limit < Duration::from_millis(60);
     Rules {
@@ -232,7 +232,7 @@ mod tests {
                 given += time.share(weight(case, ranks));
             }
         }
-        // Nothing was closed meanwhile: together the shares are what those without sizes between get.
+        // No race was closed meanwhile: together, the shares are the part of the time for all races without those between sizes.
         assert!(given <= Duration::from_secs_f64(all.seconds), "{given:?}");
         time.close(f64::INFINITY);
         assert!(time.share(1.0) <= Duration::from_secs_f64(all.seconds) && !time.is_over());

@@ -1,4 +1,4 @@
-//! What `lineweave tune` shows.
+//! Output of `lineweave tune`.
 
 use super::choice::{Best, ChoiceObject};
 use super::figures::{Errors, Family, Figures, NotKept};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
-/// The summary.
+/// The summary, as JSON.
 #[derive(Serialize)]
 struct Summary<'a> {
     cases: usize,
@@ -37,7 +37,7 @@ struct Summary<'a> {
     remarks: &'a [String],
 }
 
-/// How the model errs.
+/// The errors of the model.
 #[derive(Serialize)]
 struct ModelErrors {
     mean_proportional_error: Option<f64>,
@@ -47,7 +47,7 @@ struct ModelErrors {
     families: Vec<Family>,
 }
 
-/// How much slower choices are than the fastest measured.
+/// Factors by which choices are slower than the fastest measured algorithm.
 #[derive(Serialize)]
 struct Regret {
     mean_regret: f64,
@@ -55,7 +55,7 @@ struct Regret {
     worst_regret: f64,
 }
 
-/// The machine, and how long it will take.
+/// Shows the machine, and the time that tuning will take.
 pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<(), CliError> {
     if out.is_json() {
         return Ok(());
@@ -81,12 +81,12 @@ pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<
     out.flush()
 }
 
-/// Programs that ran at a time over the last minute.
+/// Returns the number of programs that ran at the same time over the last minute.
 fn load() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// What was measured, in the few numbers that decide most, and what could not be.
+/// Shows the few measured numbers that decide most, and names those that could not be measured.
 pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Output) -> Result<(), CliError> {
     if out.is_json() {
         #[derive(Serialize)]
@@ -148,7 +148,7 @@ pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Outp
     out.flush()
 }
 
-/// The choices of one team.
+/// Shows the choices of one team.
 pub fn choices(
     ranks: usize,
     team: Team,
@@ -200,7 +200,7 @@ pub fn choices(
     out.flush()
 }
 
-/// A choice as other commands and `LINEWEAVE_ALGORITHM` take it.
+/// Returns a choice as other commands and `LINEWEAVE_ALGORITHM` take it.
 fn described(algorithm: &str, params: &Params, window: usize, bytes: usize) -> String {
     Named::new(algorithm, params).by(window, bytes).to_string()
 }
@@ -212,11 +212,11 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Families that are named: those whose mean is farther off than this factor, and so many at most.
+/// Factor from which an algorithm's mean error is named, and the most algorithms that are named.
 const OFF: f64 = 1.25;
 const NAMED: usize = 8;
 
-/// What it all came to.
+/// Shows the summary of the whole run.
 pub fn summary(
     figures: &Figures,
     took: Duration,

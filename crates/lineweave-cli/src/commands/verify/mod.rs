@@ -1,4 +1,4 @@
-//! `lineweave verify`: proofs, or counter-examples.
+//! `lineweave verify`: proofs of plans, or counter-examples.
 
 mod sweep;
 
@@ -15,12 +15,12 @@ use lineweave_core::verify::{verify, Proof};
 use serde::Serialize;
 use std::path::Path;
 
-/// Ranks of a sweep, by default.
+/// Most ranks of a sweep, by default.
 const RANKS: usize = 64;
-/// The same when plans are changed as well: judging those that pass takes long.
+/// Most ranks of a sweep when plans are also mutated, by default: judging mutants that pass takes long.
 const RANKS_CHANGED: usize = 8;
 
-/// What to prove.
+/// Arguments of `lineweave verify`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// A plan's file (`-` for standard input), a collective, or COLLECTIVE/ALGORITHM [default: every algorithm]
@@ -49,7 +49,7 @@ pub struct Arguments {
     place: Where,
 }
 
-/// What a target is.
+/// The plan or the algorithms that are verified.
 enum Target {
     /// One plan.
     Plan(Plan),
@@ -57,7 +57,7 @@ enum Target {
     Sweep(Vec<&'static Algorithm>),
 }
 
-/// The totals.
+/// The totals of the command.
 #[derive(Serialize, Default, Clone, Debug)]
 struct Totals {
     plans: usize,
@@ -92,7 +92,7 @@ struct ProofObject {
     result_hash: String,
 }
 
-/// How many mutants there were and what became of them.
+/// Numbers of mutants by their verdict.
 #[derive(Clone, Copy, Default, Debug)]
 struct Changed {
     mutants: usize,
@@ -101,7 +101,7 @@ struct Changed {
 }
 
 impl Changed {
-    /// Judges one mutant of a proven plan, and names it when it is missed.
+    /// Judges one mutant of a proven plan, and passes its name to `missed` if the checker lets it pass.
     fn judge(&mut self, plan: &Plan, proof: &Proof, mutant: &Mutant, missed: &mut dyn FnMut(String)) {
         self.mutants += 1;
         match judge(plan, proof, mutant) {
@@ -137,7 +137,7 @@ impl Totals {
         }
     }
 
-    /// Prints them last, and turns what was refuted or missed into the command's failure.
+    /// Prints the totals last, and fails if a plan was refuted or a mutant missed.
     fn conclude(&self, session: &mut Session) -> Result<(), CliError> {
         match (session.out.is_json(), self.mutants) {
             (true, _) => session.out.object("verify", self)?,
@@ -164,10 +164,10 @@ impl Totals {
     }
 }
 
-/// Proves.
+/// Verifies the target.
 ///
 /// # Errors
-/// [`CliError::Refuted`] when something is wrong, after the counter-examples were printed.
+/// [`CliError::Refuted`] when a plan is wrong, after the counter-examples were printed.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let most = match arguments.mutate {
         true => RANKS_CHANGED,
@@ -189,10 +189,10 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
-/// An algorithm, and how it was written.
+/// An algorithm, and the text that it was given by.
 type Written = (&'static Algorithm, Spec);
 
-/// The collective and algorithm that a name means, if it means any.
+/// Returns the collective and the algorithm that a name means, or `None` if it means neither.
 fn named(name: &str, params: &[Param]) -> Option<Result<(Collective, Option<Written>), CliError>> {
     let (collective, algorithm) = match name.split_once('/') {
         Some((collective, algorithm)) => (collective, Some(algorithm)),
@@ -238,7 +238,7 @@ fn target(arguments: &Arguments, session: &mut Session) -> Result<Target, CliErr
     }
 }
 
-/// Several algorithms, or every size of one: what describes a single plan does not apply.
+/// Verifies several algorithms, or every size of one: arguments for a single plan have no effect.
 fn many(
     arguments: &Arguments,
     algorithms: Vec<&'static Algorithm>,
@@ -281,7 +281,7 @@ fn one(
     Ok(algorithm.plan(&question.window(window), &spec.params)?)
 }
 
-/// Proves one plan and says what the proof knows.
+/// Verifies one plan and prints the facts of its proof.
 fn single(plan: &Plan, mutate: bool, session: &mut Session) -> Result<(), CliError> {
     let name = super::plan::headline(plan);
     let totals = Totals { plans: 1, ..Totals::default() };

@@ -1,4 +1,4 @@
-//! Every plan of some algorithms, on all usable CPUs.
+//! A sweep over every plan of some algorithms, on all usable CPUs.
 
 use super::{Changed, Totals, Violation};
 use crate::error::CliError;
@@ -9,12 +9,12 @@ use lineweave_core::verify::mutate::{sample, Change};
 use lineweave_core::verify::sweep::{units_of, Density, Unit};
 use std::sync::{Mutex, PoisonError};
 
-/// Mutants of one plan by one change, evenly spread over it.
+/// Most mutants of one plan by one kind of change, evenly spread over the plan.
 const MUTANTS: usize = 15;
-/// Plans for longer messages are proved but not changed: whoever judges a mutant that passes looks at every
-/// element by itself.
+/// Longest message in elements whose plans are also mutated: judging a mutant that passes examines every element
+/// separately.
 const LONGEST_CHANGED: usize = 1024;
-/// Counter-examples that are printed; the smallest come first and say most.
+/// Most counter-examples that are printed; the smallest come first, since they say most.
 const SHOWN: usize = 20;
 
 #[derive(Default)]
@@ -22,11 +22,11 @@ struct Findings {
     plans: usize,
     changed: Changed,
     missed: Vec<String>,
-    /// With their number of ranks.
+    /// Violations, each with its number of ranks.
     violations: Vec<(usize, Violation)>,
 }
 
-/// Proves the plans of these algorithms for 1 to `ranks` ranks and prints what is wrong.
+/// Proves the plans of these algorithms for 1 to `ranks` ranks and prints the violations.
 pub(super) fn run(
     algorithms: &[&'static Algorithm],
     ranks: usize,
@@ -35,7 +35,7 @@ pub(super) fn run(
     session: &mut Session,
 ) -> Result<Totals, CliError> {
     let list = units_of(algorithms, ranks);
-    // Work grows with about the square of the ranks.
+    // The work grows with about the square of the number of ranks.
     let weight = |unit: &Unit| (unit.ranks * unit.ranks) as u64;
     let bar = session.out.progress(list.iter().map(weight).sum());
     let density = if full { Density::Full } else { Density::Representative };
@@ -72,7 +72,7 @@ pub(super) fn run(
     Ok(totals.with(mutate.then_some(found.changed)))
 }
 
-/// All plans of one algorithm for one number of ranks.
+/// Proves all plans of one algorithm for one number of ranks.
 fn prove(unit: &Unit, density: Density, mutate: bool) -> Findings {
     let mut found = Findings::default();
     let Findings { changed, missed, violations, .. } = &mut found;

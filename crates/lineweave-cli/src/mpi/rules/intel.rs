@@ -1,17 +1,18 @@
-//! Intel MPI: `I_MPI_ADJUST_*` as presets with lengths and numbers of ranks, `6:0-181@4-4;2:5793-1048576@4-4`.
+//! Rules for Intel MPI: `I_MPI_ADJUST_*` as presets with lengths and numbers of ranks,
+//! `6:0-181@4-4;2:5793-1048576@4-4`.
 
 use super::{Table, Written};
 use crate::mpi::intel::variable;
 use lineweave_core::collective::Collective;
 
-/// The longest message that a preset can name.
+/// Longest message that a preset can name.
 const LONGEST: u64 = i32::MAX as u64;
 
 pub(super) fn write(tables: &[&Table], ranks: usize) -> Written {
     let line = |table: &&Table| {
         let chosen = table.rules.iter().filter_map(|rule| {
             let choice = rule.choice.as_ref()?;
-            // What length a barrier has is not said anywhere.
+            // The length of a barrier is not documented.
             let to = if table.collective == Collective::Barrier { LONGEST } else { rule.to };
             Some(format!("{}:{}-{to}@{ranks}-{ranks}", choice.value, rule.from))
         });

@@ -1,4 +1,4 @@
-//! Choices of algorithms, written as what a library of MPI reads: `export` lines, and files that they name.
+//! Choices of algorithms in the form that a library of MPI reads: `export` lines, and files that they name.
 //!
 //! All rules are for one number of ranks on one node. Lengths that were not measured keep the library's own choice.
 
@@ -14,18 +14,18 @@ use crate::bench::installed::Mpi;
 use lineweave_core::collective::Collective;
 use std::path::{Path, PathBuf};
 
-/// Lengths with one choice.
+/// A range of lengths with one choice.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
-    /// From here, in bytes of the message or of a block.
+    /// Shortest length, in bytes of the message or of a block.
     pub from: u64,
-    /// To here.
+    /// Longest length.
     pub to: u64,
     /// The algorithm; `None` leaves the choice to the library.
     pub choice: Option<Algorithm>,
 }
 
-/// The rules of a collective, from 0 on without a gap.
+/// The rules of a collective, from length 0 on without a gap.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     /// The collective.
@@ -35,7 +35,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns whether nothing is chosen.
+    /// Returns whether no algorithm is chosen.
     pub fn is_empty(&self) -> bool {
         self.rules.iter().all(|rule| rule.choice.is_none())
     }
@@ -46,11 +46,11 @@ impl Table {
 pub struct Written {
     /// The variables of the `export` lines.
     pub variables: Variables,
-    /// Files that they name.
+    /// Files that the variables name.
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// Returns whether the flavour's rules can say this algorithm.
+/// Returns whether rules of this flavour can name this algorithm.
 pub fn can_say(flavour: Flavour, algorithm: &Algorithm) -> bool {
     match flavour {
         Flavour::Openmpi | Flavour::Intel => true,
@@ -58,10 +58,11 @@ pub fn can_say(flavour: Flavour, algorithm: &Algorithm) -> bool {
     }
 }
 
-/// Returns what makes a library choose by these tables: files lie beside `script`, which is to hold the `export` lines.
+/// Returns the settings and files that make a library choose by these tables: files lie beside `script`, which will
+/// hold the `export` lines.
 ///
 /// # Errors
-/// [`HostError::Nothing`] where the library does not have what its rules are made from.
+/// [`HostError::Nothing`] where the library lacks the data that its rules are made from.
 pub fn write(
     flavour: Flavour,
     mpi: &Mpi,
@@ -80,7 +81,7 @@ pub fn write(
     }
 }
 
-/// A file beside the script, by its whole path, since programs are started elsewhere.
+/// Returns a file beside the script, by its absolute path, since programs are started in other directories.
 fn beside(script: &Path, ending: &str) -> PathBuf {
     let whole = std::path::absolute(script).unwrap_or_else(|_| script.to_owned());
     whole.with_extension(ending)
@@ -90,7 +91,7 @@ fn beside(script: &Path, ending: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Rules of a broadcast and an allgather for the writers' tests.
+    /// Returns rules of a broadcast and an allgather, for the writers' tests.
     pub fn tables() -> Vec<Table> {
         let choice = |collective, name: &str, value: &str| {
             Some(Algorithm {

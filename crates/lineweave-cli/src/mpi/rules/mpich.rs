@@ -1,8 +1,9 @@
-//! MPICH: the trees of `MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE` and of CH4's POSIX part, made from those that the library ships within.
+//! Rules for MPICH: the trees of `MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE` and of CH4's POSIX part, made from those inside the library.
 //!
-//! A tree that is read replaces the shipped one, and a collective that it lacks cannot be called. So the shipped trees are taken from the
-//! library's file, and of each ruled collective the branch `comm_type=intra` gets a first branch for this number of ranks. What it does not
-//! say is the shipped branch again. Operators that do not commute or are a program's own, and buffers in place, keep the shipped branch.
+//! A tree in a file replaces the shipped one, and a collective that it lacks cannot be called. So the shipped trees are copied from the
+//! library's file, and for each ruled collective the branch `comm_type=intra` gets a first branch for this number of ranks. For all lengths
+//! without a rule that branch repeats the shipped one. Operators that do not commute or are user-defined, and buffers in place, keep the
+//! shipped branch.
 
 use super::{beside, Rule, Table, Written};
 use crate::bench::installed::Mpi;
@@ -10,12 +11,12 @@ use crate::mpi::{mpich, Algorithm, HostError};
 use lineweave_core::collective::Collective;
 use std::path::Path;
 
-/// How the two shipped trees begin, and how MPICH's own is told from CH4's.
+/// First bytes of the two shipped trees, and the marks that tell MPICH's own tree from CH4's.
 const BEGIN: &[u8] = b"{\"collective=";
 const OWN: &str = "algorithm=MPIR_Bcast_intra_binomial";
 const POSIX: &str = "algorithm=MPIDI_POSIX_mpi_bcast_release_gather";
 
-/// Algorithms that a tree names with a parameter; of the others in [`UNSAID`] the tree wants more than is measured here.
+/// Algorithms that a tree names with a parameter. Those in [`UNSAID`] need more parameters than are measured here.
 const PARAMETERS: [(&str, &str); 2] = [("k_brucks", "\"k=2\":{}"), ("k_dissemination", "\"k=2\":{}")];
 const UNSAID: [&str; 7] = [
     "tree",
@@ -27,7 +28,7 @@ const UNSAID: [&str; 7] = [
     "k_reduce_scatter_allgather",
 ];
 
-/// CH4's shared memory is what the library takes by itself.
+/// Returns whether rules can name an algorithm. CH4's shared memory is the library's own choice and needs no rule.
 pub(super) fn can_say(algorithm: &Algorithm) -> bool {
     !UNSAID.contains(&algorithm.value.as_str()) && !mpich::is_shared(algorithm)
 }
@@ -41,7 +42,7 @@ pub(super) fn write(mpi: &Mpi, tables: &[&Table], ranks: usize, script: &Path) -
         let rest = |why: &str| lacks(mpi, why);
         own = ruled(&own, table, ranks, &|rule, shipped| said(table.collective, rule, shipped))
             .ok_or_else(|| rest("its tree has a collective in another form"))?;
-        // CH4's shared memory is asked first; it hands on what is not its own.
+        // CH4's shared memory is asked first; it passes other calls on.
         if let Some(changed) = ruled(&posix, table, ranks, &|rule, shipped| handed_on(rule, shipped)) {
             posix = changed;
         }
@@ -61,7 +62,7 @@ fn lacks(mpi: &Mpi, why: &str) -> HostError {
     HostError::Nothing(format!("{}: {why}", mpi.library().display()))
 }
 
-/// A file's text. The library maps it and looks for its end by a zero, which a file that fills its last page does not have.
+/// Returns the text of a file. The library maps the file and finds its end by a zero byte, which is missing if the file fills its last page.
 fn whole(mut text: String) -> String {
     text.push('\n');
     if text.len() % 4096 == 0 {
@@ -70,7 +71,7 @@ fn whole(mut text: String) -> String {
     text
 }
 
-/// The text in the library that begins as a tree does and has a mark.
+/// Returns the text in the library that begins as a tree does and contains a mark.
 fn tree(library: &[u8], mark: &str) -> Option<String> {
     let mut at = 0;
     while let Some(found) = library[at..].windows(BEGIN.len()).position(|w| w == BEGIN) {
@@ -85,7 +86,7 @@ fn tree(library: &[u8], mark: &str) -> Option<String> {
     None
 }
 
-/// The object that a text begins with.
+/// Returns the object that a text begins with.
 fn object(text: &str) -> Option<&str> {
     let mut depth = 0;
     for (i, c) in text.char_indices() {
@@ -102,7 +103,7 @@ fn object(text: &str) -> Option<&str> {
     None
 }
 
-/// The tree with rules for this number of ranks; nothing where it does not have the collective.
+/// Returns the tree with rules for this number of ranks, or `None` where it does not have the collective.
 fn ruled(tree: &str, table: &Table, ranks: usize, of: &dyn Fn(&Rule, &str) -> String) -> Option<String> {
     let key = format!("\"collective={}\":{{\"comm_type=intra\":", table.collective.name());
     let at = tree.find(&key)? + key.len();
@@ -148,8 +149,8 @@ fn said(collective: Collective, rule: &Rule, shipped: &str) -> String {
     }
 }
 
-/// What CH4's tree says of a rule. A branch that never holds hands the call on to MPICH's own tree; only a condition that is true or false may
-/// have no other branch beside it.
+/// Returns the branch of CH4's tree for a rule. A branch that never holds passes the call on to MPICH's own tree; only a condition with the
+/// values true and false may stand without another branch beside it.
 fn handed_on(rule: &Rule, shipped: &str) -> String {
     match rule.choice {
         Some(_) => format!("{{\"is_multi_threaded=yes\":{{\"is_multi_threaded=no\":{shipped}}}}}"),

@@ -1,8 +1,8 @@
-//! Open MPI 4 and 5: the text form of `coll_tuned_dynamic_rules_filename`.
+//! Rules for Open MPI 4 and 5: the text form of `coll_tuned_dynamic_rules_filename`.
 //!
-//! For each collective: its number, then numbers of communicator sizes; for each size the rules from a length on: length, algorithm,
-//! fan, segment. A size holds up to the next one, and algorithm 0 is the library's own choice. Lengths are those of all blocks together
-//! where there are blocks.
+//! For each collective, the file has its number, then the numbers of communicator sizes; for each size the rules, each from a length
+//! on: length, algorithm, fan, segment. A size holds up to the next one, and algorithm 0 is the library's own choice. For collectives
+//! with blocks, a length is that of all blocks together.
 
 use super::{beside, Rule, Table, Written};
 use crate::mpi::openmpi::ruled;
@@ -10,10 +10,10 @@ use lineweave_core::collective::Collective;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Chains that a broadcast or reduce by chains has where nothing says another number.
+/// Default number of chains of a broadcast or reduce by chains.
 const CHAINS: u32 = 4;
 
-/// The collective's number, as `ompi/mca/coll/base` counts them.
+/// Returns the collective's number in `ompi/mca/coll/base`.
 fn number(collective: Collective) -> Option<u32> {
     match collective {
         Collective::Allgather => Some(0),

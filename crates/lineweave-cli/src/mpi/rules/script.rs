@@ -1,4 +1,4 @@
-//! The file of `export` lines: what it is for and how sure it is in comments, then what it sets.
+//! The file of `export` lines: first comments on its purpose and its confidence, then the settings.
 
 use super::Variables;
 use std::fmt::Write;
@@ -10,15 +10,15 @@ pub struct Head {
     pub mpi: String,
     /// The machine.
     pub machine: String,
-    /// When, in UTC.
+    /// Date of the measurement, in UTC.
     pub date: String,
-    /// The command that made it.
+    /// The command that made the script.
     pub command: String,
-    /// Ranks that it is for.
+    /// Number of ranks that the rules are for.
     pub ranks: usize,
-    /// How sure it is, in words.
+    /// Confidence in the rules, in words.
     pub confidence: String,
-    /// One line a rule.
+    /// One line for each rule.
     pub rules: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl Head {
     }
 }
 
-/// Returns a value as a shell takes it.
+/// Returns a value, quoted for a shell where needed.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@".contains(c);
     match value.chars().all(plain) && !value.is_empty() {
@@ -52,10 +52,10 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Returns what the `export` lines of a script set.
+/// Returns the variables that the `export` lines of a script set.
 ///
 /// # Errors
-/// The line that is none.
+/// The line that is no `export` line.
 pub fn exports(text: &str) -> Result<Variables, String> {
     let mut variables = Variables::new();
     for (number, line) in text.lines().enumerate() {

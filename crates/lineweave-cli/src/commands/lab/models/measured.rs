@@ -1,4 +1,4 @@
-//! What algorithms were measured to take.
+//! Measured times of algorithms.
 
 use crate::commands::lab::teams::team;
 use crate::error::CliError;
@@ -10,38 +10,38 @@ use lineweave_lab::closed_form::Row;
 use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
 use std::collections::BTreeMap;
 
-/// Windows of each algorithm, in turn, so that drift meets all alike.
+/// Windows of each algorithm, in turn, so that drift affects all alike.
 const ROUNDS: usize = 3;
-/// Calls that a window has room for, by prediction.
+/// Fewest calls that a window has room for, by prediction.
 const FEWEST_CALLS: f64 = 8.0;
 
 /// Times by algorithm, in ns.
 #[derive(Default)]
 pub struct Times {
-    /// From call to call, when calls follow each other.
+    /// Times from call to call, when calls follow each other.
     period: BTreeMap<String, f64>,
     /// Times of a call alone, until every rank has left it; the time of the barrier after it is subtracted.
     alone: BTreeMap<String, f64>,
 }
 
 impl Times {
-    /// The time from call to call of an algorithm with its default parameters.
+    /// Returns the time from call to call of an algorithm with its default parameters.
     pub fn get(&self, algorithm: &str) -> Option<f64> {
         self.period.get(algorithm).copied()
     }
 
-    /// The time of a call alone of an algorithm with its default parameters.
+    /// Returns the time of a single call of an algorithm with its default parameters.
     pub fn alone(&self, algorithm: &str) -> Option<f64> {
         self.alone.get(algorithm).copied()
     }
 
-    /// All of them: from call to call, or alone.
+    /// Returns all times: from call to call, or of single calls.
     pub fn all(&self, periods: bool) -> Vec<f64> {
         let times = if periods { &self.period } else { &self.alone };
         times.values().copied().collect()
     }
 
-    /// What `tune` measured: the fastest algorithm of this very case, where it is one of these rows.
+    /// Returns the times that `tune` measured: the fastest algorithm of this very case, where it is one of these rows.
     pub fn of_choices(choices: Option<&Choices>, question: &Question, rows: &[Row]) -> Times {
         let mut times = Times::default();
         let ranks = question.shape.ranks();
@@ -66,19 +66,19 @@ impl Timer {
     /// Starts `ranks` threads.
     ///
     /// # Errors
-    /// A [`CliError`] when this machine has not the means.
+    /// A [`CliError`] when this machine cannot run such a team.
     pub fn new(ranks: usize, session: &mut Session) -> Result<Timer, CliError> {
         Ok(Timer { crew: team(ranks, false, session)? })
     }
 
-    /// Times every row whose plan can be made, back to back and alone. What the team refuses has no time.
+    /// Times every row whose plan can be made, back to back and alone. A plan that the team refuses has no time.
     ///
     /// # Errors
     /// [`CliError::TrialTeam`] when a rank fails.
     pub fn time(&mut self, question: &Question, rows: &[Row]) -> Result<Times, CliError> {
         let mut batches: BTreeMap<(&str, bool), Vec<f64>> = BTreeMap::new();
         let mut barriers = Vec::new();
-        // A call that no rank leaves before all have entered does not overlap with the next.
+        // A call that no rank leaves before all have entered does not overlap with the next call.
         let meets = question.collective == Collective::Barrier;
         for round in 0..ROUNDS {
             for apart in if meets { &[false][..] } else { &[false, true] } {

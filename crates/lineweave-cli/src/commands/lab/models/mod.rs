@@ -1,4 +1,5 @@
-//! `lineweave lab models`: what every published model, and the played plan, say of every algorithm, beside what was measured.
+//! `lineweave lab models`: predictions of every published model, and of the simulated plan, for every algorithm, beside
+//! measured times.
 
 mod measured;
 mod report;
@@ -20,7 +21,7 @@ use lineweave_lab::models::{estimate, Estimates};
 use measured::Times;
 use std::path::{Path, PathBuf};
 
-/// Models, by the names that `--model` takes.
+/// Names of the models, as `--model` takes them.
 const MODELS: [&str; 13] = [
     "Hockney",
     "LogP",
@@ -37,7 +38,7 @@ const MODELS: [&str; 13] = [
     lineweave_lab::closed_form::PLAYED,
 ];
 
-/// Of what.
+/// Arguments of `lineweave lab models`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
@@ -68,14 +69,14 @@ pub struct Arguments {
     place: Place,
 }
 
-/// One size.
+/// The results for one size.
 struct Case {
     question: Question,
     rows: Vec<Row>,
     times: Times,
 }
 
-/// Computes, measures where asked to, and shows.
+/// Computes the predictions, measures where asked to, and shows the result.
 ///
 /// # Errors
 /// A [`CliError`]: no profile, a model's value that the machine does not know, or ranks that fail.
@@ -149,7 +150,7 @@ fn estimates(subject: &Subject, shape: &Shape, segment: u64) -> Result<Estimates
     let level = farthest(shape);
     match (&subject.profile, &subject.machine) {
         (Some((profile, file)), _) => {
-            // A profile of one distance stands for all that it has no cells of.
+            // A profile of one distance stands for all levels that it has no cells of.
             let level = subject.model.level(level).0.level;
             estimate(profile, level, segment).map_err(|e| CliError::malformed(file, "profile", e))
         }
@@ -158,7 +159,7 @@ fn estimates(subject: &Subject, shape: &Shape, segment: u64) -> Result<Estimates
     }
 }
 
-/// Every model that was asked for has its values; without asking, one at least.
+/// Checks that every model that was asked for has its values, or at least one model if none was asked for.
 fn known(estimates: &Estimates, asked: &[String]) -> Result<(), CliError> {
     let all = estimates.all();
     let name = |model: &str| {
@@ -181,7 +182,7 @@ fn known(estimates: &Estimates, asked: &[String]) -> Result<(), CliError> {
     }
 }
 
-/// A reason for people and programs.
+/// Returns the reason for a missing prediction, for people and programs.
 fn because(absent: &Absent) -> String {
     match absent {
         Absent::Beyond { .. } => format!("{absent}; --extrapolate gives it, marked"),

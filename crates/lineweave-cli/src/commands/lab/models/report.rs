@@ -1,4 +1,4 @@
-//! Tables, objects and the drawing.
+//! Tables, JSON objects and the drawing of `lineweave lab models`.
 
 use super::{because, Case};
 use crate::error::CliError;
@@ -14,7 +14,7 @@ use lineweave_lab::models::error::{mean_proportional, mean_relative, regret};
 use lineweave_lab::models::Estimates;
 use serde::Serialize;
 
-/// What the paper printed of such a comparison.
+/// Mean errors that a paper printed for such a comparison.
 const PRINTED: [(&str, f64); 2] =
     [("tau-Lop, in segments (Eq. 10)", 0.138), ("tau-Lop, whole (Eq. 11)", 0.302)];
 const PRINTED_OF: &str =
@@ -36,15 +36,15 @@ struct PredictionObject<'a> {
     measured_alone_ns: Option<f64>,
 }
 
-/// How wrong a model was.
+/// The errors of a model.
 #[derive(Serialize)]
 struct ErrorObject {
     model: &'static str,
-    /// Pairs of a measured and a predicted time.
+    /// Number of pairs of a measured and a predicted time.
     pairs: usize,
     mean_proportional: f64,
     mean_relative: f64,
-    /// Sizes at which the model could choose among measured algorithms.
+    /// Number of sizes at which the model could choose among measured algorithms.
     choices: usize,
     mean_regret: Option<f64>,
     worst_regret: Option<f64>,
@@ -57,16 +57,16 @@ struct PrintedObject {
     source: &'static str,
 }
 
-/// What all rows have in common.
+/// The facts that all rows have in common.
 #[derive(Serialize)]
 pub struct Head<'a> {
-    /// Where costs come from.
+    /// Source of the costs.
     pub costs: &'a str,
-    /// How ranks are placed, where cores have several hardware threads.
+    /// Placement of ranks, where cores have several hardware threads.
     pub placed: Option<&'a str>,
-    /// Between ranks at this distance.
+    /// Distance between the ranks.
     pub level: &'a str,
-    /// The drawing.
+    /// The file of the drawing.
     pub file: Option<&'a str>,
 }
 
@@ -237,7 +237,7 @@ fn text(
     }
 }
 
-/// Returns what to say where a worst case is below the best one.
+/// Returns a remark where the worst case is below the best one.
 fn worst_below_best(cases: &[Case]) -> Option<String> {
     let below = cases.iter().flat_map(|case| &case.rows).filter_map(|row| {
         let of = |model| row.predictions.iter().find(|p| p.model == model)?.time.as_ref().ok();
@@ -257,7 +257,8 @@ fn worst_below_best(cases: &[Case]) -> Option<String> {
     ))
 }
 
-/// Errors of every model over all cases that were measured: latencies beside calls alone, calls back to back beside such.
+/// Returns the errors of every model over all measured cases: latencies beside single calls, times from call to call
+/// beside calls back to back.
 fn errors(cases: &[Case]) -> Vec<ErrorObject> {
     let models: Vec<&'static str> =
         cases.iter().flat_map(|c| &c.rows).take(1).flat_map(|r| &r.predictions).map(|p| p.model).collect();
@@ -266,7 +267,7 @@ fn errors(cases: &[Case]) -> Vec<ErrorObject> {
         let mut pairs = Vec::new();
         let mut regrets = Vec::new();
         for case in cases {
-            // (measured, predicted) of what has both.
+            // The (measured, predicted) times of each row that has both.
             let both: Vec<(f64, f64)> = case
                 .rows
                 .iter()
@@ -301,7 +302,7 @@ fn errors(cases: &[Case]) -> Vec<ErrorObject> {
     list
 }
 
-/// One panel an algorithm.
+/// Draws one panel for each algorithm.
 pub fn drawing(origin: &str, cases: &[Case]) -> String {
     let Some(first) = cases.first() else { return curves("no case", origin, &[]) };
     let panels: Vec<Panel> = first

@@ -17,7 +17,7 @@ use report::Report;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The MPI, and how much of it is measured.
+/// Arguments of `lineweave lab mpi`: the MPI, and the effort of measuring it.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Collectives [default: barrier,bcast,reduce,allreduce,allgather,alltoall]

@@ -1,4 +1,4 @@
-//! Models of the channel, what they predict of each algorithm, and which algorithm the default is.
+//! Models of the channel, their predictions for each algorithm, and the algorithm that the default is.
 
 use crate::mpi::{lengths, Curves, Effort, Facts, Runs, Setting};
 use lineweave_core::collective::Collective;
@@ -22,28 +22,28 @@ pub struct Row {
     pub algorithm: String,
     /// The value that the setting takes for it.
     pub value: String,
-    /// The closed form that predicts it, if it has one.
+    /// The closed form that predicts the time, if there is one.
     pub form: Option<String>,
     /// Length of the message or of a block.
     pub bytes: u64,
-    /// From the arrival of the last rank to the leaving of the last.
+    /// Time from the arrival of the last rank to the departure of the last.
     pub measured_ns: f64,
     /// The prediction of each of [`MODELS`].
     pub predicted_ns: [Option<f64>; 3],
 }
 
-/// How wrong a model is.
+/// The errors of a model.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Wrong {
     /// The name of the model.
     pub model: &'static str,
     /// The collective; `None` for all together.
     pub collective: Option<Collective>,
-    /// Lengths from here.
+    /// Shortest length.
     pub from_bytes: u64,
-    /// To here.
+    /// Longest length.
     pub to_bytes: u64,
-    /// Pairs of a measured and a predicted time.
+    /// Number of pairs of a measured and a predicted time.
     pub pairs: usize,
     /// Mean of |measured - predicted| / measured.
     pub mean_relative: f64,
@@ -51,48 +51,48 @@ pub struct Wrong {
     pub mean_proportional: f64,
 }
 
-/// Lengths at which the default is one algorithm.
+/// A range of lengths at which the default is one algorithm.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Named {
     /// Collective.
     pub collective: Collective,
-    /// `measured` where candidates are the library's own algorithms, forced; else the model whose times they have.
+    /// `measured` where the candidates are the library's own algorithms, forced; else the model that predicts their times.
     pub by: &'static str,
-    /// Lengths from here.
+    /// Shortest length.
     pub from_bytes: u64,
-    /// To here.
+    /// Longest length.
     pub to_bytes: u64,
     /// The library's name of the algorithm.
     pub algorithm: String,
-    /// Others whose times do not differ.
+    /// Other algorithms whose times do not differ.
     pub alike: Vec<String>,
     /// Mean of |default - candidate| / default.
     pub error: f64,
 }
 
-/// The default's time.
+/// The time of the default algorithm.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Default {
     /// Collective.
     pub collective: Collective,
     /// Length.
     pub bytes: u64,
-    /// Time.
+    /// Measured time.
     pub measured_ns: f64,
 }
 
-/// All that is to be shown.
+/// All results that are shown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Study {
     /// Algorithms by length.
     pub rows: Vec<Row>,
-    /// The defaults.
+    /// The times of the defaults.
     pub defaults: Vec<Default>,
-    /// Errors of models: all lengths, then those of messages alone, then by collective.
+    /// Errors of the models: over all lengths, then over messages alone, then by collective.
     pub errors: Vec<Wrong>,
     /// The algorithm that each default was found to be.
     pub named: Vec<Named>,
-    /// Algorithms without a time, and why.
+    /// Algorithms without a time, and the reason.
     pub absent: Vec<(Collective, String, String)>,
 }
 
@@ -101,11 +101,12 @@ pub struct Study {
 pub struct Models {
     /// The channel of messages that their sender leaves unchanged: the peer may still have their cache lines.
     pub kept: Channel,
-    /// The channel of messages that their sender has just written, as where a collective forwards or reduces: their lines must be fetched.
+    /// The channel of messages that their sender has just written, as where a collective forwards or reduces: the receiver must fetch
+    /// their lines.
     pub written: Channel,
 }
 
-/// Returns the models of what was timed.
+/// Returns the models that are fitted to the timings.
 pub fn models(curves: &Curves) -> Option<Models> {
     let exchanges = |prefix: &str, alone: Option<&str>| -> Vec<Exchange> {
         let tau = |task: &str| match alone {
@@ -137,7 +138,7 @@ fn predicted(
     ranks: usize,
     bytes: u64,
 ) -> [Option<f64>; 3] {
-    // A form's length is the whole message.
+    // The length of a closed form is that of the whole message.
     let whole = match collective {
         Collective::Allgather | Collective::Alltoall => bytes * ranks as u64,
         _ => bytes,
@@ -150,7 +151,7 @@ fn predicted(
 }
 
 impl Study {
-    /// Sets what was measured beside what is predicted.
+    /// Compares the measured times with the predicted ones.
     pub fn of(facts: &Facts, effort: &Effort, runs: &Runs, models: &Models) -> Study {
         let (mut rows, mut absent, mut defaults) = (Vec::new(), Vec::new(), Vec::new());
         for Setting { algorithm, times } in &runs.settings {
@@ -186,7 +187,7 @@ impl Study {
         Study { rows, defaults, errors, named, absent }
     }
 
-    /// The default's time.
+    /// Returns the time of the default algorithm.
     pub fn default_of(&self, collective: Collective, bytes: u64) -> Option<f64> {
         let of = |d: &&Default| d.collective == collective && d.bytes == bytes;
         self.defaults.iter().find(of).map(|d| d.measured_ns)
@@ -221,7 +222,7 @@ fn errors(rows: &[Row], collectives: &[Collective]) -> Vec<Wrong> {
     list
 }
 
-/// Returns which algorithm a collective's default is: once by the times of forced algorithms, once by tau-Lop's.
+/// Returns the algorithm that a collective's default is: once by the times of forced algorithms, once by tau-Lop's.
 fn named(collective: Collective, defaults: &[Default], rows: &[Row]) -> Vec<Named> {
     let curve: Vec<&Default> = defaults.iter().filter(|d| d.collective == collective).collect();
     let times: Vec<f64> = curve.iter().map(|d| d.measured_ns).collect();
@@ -265,7 +266,8 @@ mod tests {
     use super::*;
     use crate::mpi::{Algorithm, Cell};
 
-    /// A library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring beyond.
+    /// Checks a library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring
+    /// beyond.
     #[test]
     fn a_library_of_known_parameters_is_predicted_and_named() {
         let transfer = |bytes: u64, tau: u64| (500.0 + 0.1 * bytes as f64) * (1.0 + 0.1 * (tau - 1) as f64);

@@ -1,4 +1,4 @@
-//! Tables, objects and the drawing.
+//! Tables, JSON objects and the drawing of `lineweave lab mpi`.
 
 use super::predicted::{Models, Named, Row, Study, Wrong, MODELS};
 use crate::error::CliError;
@@ -20,7 +20,7 @@ struct Head<'a> {
     command: &'a str,
     ranks: usize,
     cpus: usize,
-    /// True if each rank has a CPU, where models hold.
+    /// True if each rank has a CPU of its own, which the models assume.
     apart: bool,
     launches: usize,
     disturbed: usize,
@@ -30,7 +30,7 @@ struct Head<'a> {
 struct Transfer {
     bytes: u64,
     tau: u32,
-    /// True if the sender wrote it before.
+    /// True if the sender wrote the message before.
     written: bool,
     measured_ns: f64,
 }
@@ -51,7 +51,7 @@ struct Absent<'a> {
     because: &'a str,
 }
 
-/// All that is shown of an MPI.
+/// The results for an MPI that are shown.
 pub struct Report<'a> {
     pub host: &'a Host,
     pub flavour: Flavour,
@@ -60,7 +60,7 @@ pub struct Report<'a> {
     pub study: &'a Study,
 }
 
-/// Shows everything.
+/// Shows the whole report.
 ///
 /// # Errors
 /// [`CliError::Output`].
@@ -141,7 +141,7 @@ fn text(report: &Report, out: &mut Output) -> Result<(), CliError> {
     named(&study.named, out)
 }
 
-/// L(m, tau) and LogGP.
+/// Shows L(m, tau) and the parameters of LogGP.
 fn messages(runs: &Runs, models: &Models, out: &mut Output) -> Result<(), CliError> {
     let taus = &models.kept.tau_lop.copy.taus;
     out.line("\ntransfers L(m, tau): a message alone, then rings of tau ranks; the sender leaves it as it is, or has written it")?;
@@ -242,7 +242,7 @@ fn named(named: &[Named], out: &mut Output) -> Result<(), CliError> {
     out.table(&lines)
 }
 
-/// One panel a collective: what was measured as points, tau-Lop as lines.
+/// Draws one panel for each collective: measured times as points, tau-Lop's as lines.
 pub fn drawing(host: &Host, flavour: Flavour, study: &Study) -> String {
     let panel = |collective: Collective| {
         let mut list: Vec<Curve> = Vec::new();

@@ -1,4 +1,4 @@
-//! Generated trees beside the usual ones, in virtual time.
+//! Generated trees beside the usual algorithms, in virtual time.
 
 use super::Arguments;
 use crate::error::CliError;
@@ -14,7 +14,7 @@ use lineweave_lab::generate::{generate, usual, Case, Generated, Timed, USUAL};
 use serde::Serialize;
 use std::time::Instant;
 
-/// One way, and one call of it alone.
+/// One algorithm, and the time of a single call of it.
 #[derive(Serialize)]
 struct TimedObject {
     name: &'static str,
@@ -37,7 +37,7 @@ struct TreesObject<'a> {
     elapsed_ms: f64,
 }
 
-/// What was found for one machine.
+/// The comparison for one machine.
 struct Compared {
     generated: Generated,
     usual: [Timed; USUAL.len()],
@@ -56,7 +56,7 @@ impl Compared {
         self.generated.best.ns / self.generated.bound_ns
     }
 
-    /// The fastest of the usual ones, and how many times longer than the generated one it takes.
+    /// Returns the fastest of the usual algorithms, and how many times longer than the generated tree it takes.
     fn next(&self) -> (&'static str, f64) {
         let all = USUAL.into_iter().zip(self.usual.iter().map(|t| t.ns / self.generated.best.ns));
         all.fold(("none", f64::INFINITY), |best, this| if this.1 < best.1 { this } else { best })
@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
-/// Times up to so many times the bound count as near it.
+/// Largest ratio of a time to the bound that counts as near it.
 const NEAR: f64 = 1.3;
 
 fn object(
@@ -163,7 +163,7 @@ mod tests {
     use lineweave_core::verify::verify;
     use lineweave_lab::generate::{bounds, COLLECTIVES};
 
-    /// A simulation counts whole picoseconds: ns of some hundred that are rounded.
+    /// Error by rounding, in nanoseconds: a simulation counts whole picoseconds, and some hundred of them are rounded.
     const ROUNDING: f64 = 0.1;
 
     fn machines() -> Vec<Machine> {
@@ -211,8 +211,9 @@ mod tests {
         }
     }
 
-    /// Every algorithm of the table, with all that is tried of it. Plans without a root are not bounded by collecting and
-    /// releasing one after the other, but no rank of theirs hears of everybody sooner than one that collects.
+    /// Checks every algorithm of the table, with all its parameters that are tried. Plans without a root are not bounded
+    /// by collecting and releasing one after the other, but none of their ranks hears of all others sooner than a rank
+    /// that collects.
     #[test]
     fn no_plan_on_any_machine_is_below_its_bound() {
         let _cpus = all_cpus();
@@ -231,7 +232,7 @@ mod tests {
                     for params in algorithm.trials(&case.problem()) {
                         let spec = Spec { params, ..Spec::named(algorithm.name) };
                         let Ok(plan) = case.plan(&spec) else { continue };
-                        // Several write a counter: it is no line of one edge.
+                        // Several ranks write a counter, so its line is not the line of one edge.
                         if plan.direct || plan.ops().any(|(_, op)| matches!(op, Op::Add { .. })) {
                             continue;
                         }

@@ -18,10 +18,10 @@ use lineweave_lab::simulate::{coherent, simulate, Options};
 use lineweave_tune::measure::{measure, ProbeSet};
 use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
 
-/// Windows of each point at the least, and while its interval is wide at the most.
+/// Fewest windows of each point; a point with a wide interval gets more.
 pub const ROUNDS: usize = 3;
 const MOST_ROUNDS: usize = 24;
-/// Runs in virtual time: the first alone, and one that follows it.
+/// Runs in virtual time: a first one by itself, and one that follows it.
 const RUNS: usize = 2;
 /// Steps of the progress bar.
 const STEPS: u64 = 1000;
@@ -35,7 +35,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Returns the profile that probes give.
+    /// Returns the profile that the probes measure.
     ///
     /// # Errors
     /// A [`CliError`] when the machine cannot be measured.
@@ -55,7 +55,8 @@ impl Clock {
         Ok(profile?)
     }
 
-    /// Returns what a fit makes of a description's parameters; nothing on this machine, of which nobody knows them.
+    /// Returns the parameters of a description as a fit recovers them; `None` on this machine, whose true parameters
+    /// are unknown.
     pub fn recovered(&self, profile: &Profile) -> Option<String> {
         let Clock::Described(machine) = self else { return None };
         let model = lineweave_core::model::fit(profile).ok()?;
@@ -66,7 +67,7 @@ impl Clock {
         (!list.is_empty()).then(|| format!("fitted, and how far off the description: {}", list.join(", ")))
     }
 
-    /// Measures one point; nothing where its plan is refused.
+    /// Measures one point, or returns `None` where its plan is refused.
     ///
     /// # Errors
     /// A [`CliError`] when a team cannot be started, or a rank fails.
@@ -88,7 +89,7 @@ impl Clock {
     }
 }
 
-/// Times one point by a team of this machine.
+/// Times one point with a team on this machine.
 fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<Point>, CliError> {
     let question = question(task.collective, &Shape::flat(task.ranks), task.bytes, settings);
     let algorithm = find(task.collective, &task.spec.name)?;
@@ -124,7 +125,8 @@ fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<P
     Ok(found)
 }
 
-/// Plays one point on a described machine, a rank a core; nothing where the plan does not fit it.
+/// Simulates one point on a described machine, with a rank on each core; returns `None` where the plan does not fit the
+/// machine.
 fn in_virtual_time(machine: &Machine, task: &Task) -> Option<Point> {
     let shape = match machine.coherent {
         Some(_) => coherent::placed_by(machine, task.ranks, Placement::Core).ok()?,

@@ -1,9 +1,9 @@
-//! `lineweave lab reproduce`: a paper's experiments on this machine, and what becomes of its claims here.
+//! `lineweave lab reproduce`: a paper's experiments on this machine, and a verdict for each of its claims.
 //!
 //! 1. The paper's study says what is to be measured, and how claims are judged (`lineweave_lab::reproduce`).
-//! 2. Probes are measured first, then calls; every point is in `data.jsonl` as soon as it is there.
-//! 3. A run that was interrupted goes on with the points that are missing. So does one on a machine that was busy: points whose
-//!    interval is wide are measured again.
+//! 2. Probes are measured first, then calls; every point is in `data.jsonl` as soon as it is measured.
+//! 3. A run that was interrupted goes on with the missing points. A run on a busy machine does so too: points whose interval is
+//!    wide are measured again.
 //! 4. From all points come `data.csv`, the figures, and `index.html` with a verdict or a reason for every claim.
 
 mod clock;
@@ -30,13 +30,13 @@ const PROFILE: &str = "profile.toml";
 const OPTION: &str = "-o";
 /// Bytes of a segment, as the models have it by default.
 const SEGMENT: u64 = 8192;
-/// Processes that want to run, a CPU, from which on times are another machine's.
+/// Processes ready to run for each CPU, beyond which times say nothing about this machine.
 const BUSY: f64 = 0.5;
 /// Caution on how calls of a collective with a root are timed.
 const LESS_A_BARRIER: &str = "a call with a root is timed with a barrier behind it, less the time of a barrier: too short where the two overlap, \
     and differences between trees may come from that";
 
-/// The paper, and the directory for what is written.
+/// Arguments of `lineweave lab reproduce`: the paper, and the directory for the results.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// The paper: a part of its key, such as `chunduri`
@@ -52,14 +52,14 @@ pub struct Arguments {
     quick: bool,
 }
 
-/// The first line of the points: whose they are.
+/// The first line of the file of points: the paper and the machine that they are of.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Begun {
     paper: String,
     here: Here,
 }
 
-/// The points that are known so far, and their file.
+/// The points that were measured so far, and their file.
 struct Kept {
     file: PathBuf,
     begun: Begun,
@@ -67,7 +67,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Returns the points of an interrupted run, or none yet.
+    /// Returns the points of an interrupted run, or an empty set.
     fn open(directory: &Path, begun: Begun) -> Result<Kept, CliError> {
         let file = directory.join(POINTS);
         let mut kept = Kept { file, begun, points: Vec::new() };
@@ -88,7 +88,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Adds points, and writes all.
+    /// Adds points, and writes all points to the file.
     fn add(&mut self, points: impl IntoIterator<Item = Point>) -> Result<(), CliError> {
         for point in points {
             self.points.retain(|known| !known.is_as(&point));
@@ -104,10 +104,11 @@ impl Kept {
     }
 }
 
-/// Measures what is missing, and writes everything.
+/// Measures the missing points, and writes all results.
 ///
 /// # Errors
-/// [`CliError::NoStudy`], [`CliError::OtherPoints`], or why this machine cannot be measured or a file not be written.
+/// [`CliError::NoStudy`], [`CliError::OtherPoints`], or the reason why this machine cannot be measured or a file cannot be
+/// written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (study, paper) = find(&arguments.paper)?;
     let (mut clock, topology, name) = match session.machine_option().map(str::to_owned) {
@@ -154,7 +155,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
                 notes.extend(clock.recovered(&profile));
                 probes(study, &tasks, &topology, &profile, &mut kept)?;
             }
-            // A mesh without caches has no probes; its calls can be played.
+            // A mesh without caches has no probes, but its calls can be simulated.
             Err(CliError::Simulate(why)) => notes.push(format!("no probes: {why}")),
             Err(other) => return Err(other),
         }
@@ -186,7 +187,7 @@ fn claim(finding: Finding) -> Option<Claim> {
     }
 }
 
-/// Returns what so many CPUs can show.
+/// Returns a sentence about the limits of a study with so few CPUs.
 fn limits(here: &Here) -> String {
     match here.cpus {
         0 | 1 => "one CPU: no two ranks can run at once, so nothing between them is measured".to_owned(),
@@ -196,7 +197,7 @@ fn limits(here: &Here) -> String {
     }
 }
 
-/// Returns what to say of a machine that is busy with something else.
+/// Returns a warning if the machine is busy with something else.
 fn busy(cpus: usize) -> Option<String> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     let load: f64 = text.split(' ').next()?.parse().ok()?;
@@ -205,14 +206,14 @@ fn busy(cpus: usize) -> Option<String> {
     })
 }
 
-/// Returns each core once: in virtual time the papers' ranks have a core each.
+/// Returns the first CPU of each core: in virtual time the papers' ranks have a core each.
 fn one_a_core(topology: Topology) -> Topology {
     let cores = topology.cores();
     let cpus = topology.placed(Placement::Core).cpus.into_iter().take(cores).collect();
     Topology { cpus }
 }
 
-/// Returns the profile that is there, or measures it: anew where other work disturbed the study's cells.
+/// Returns the profile that exists, or measures one. It is measured anew where other work disturbed the study's cells.
 fn fitted(
     study: &Study,
     clock: &Clock,
@@ -231,7 +232,7 @@ fn fitted(
     Ok(profile)
 }
 
-/// Adds what probes and models say of the study's points.
+/// Adds the study's points that probes and models give.
 fn probes(
     study: &Study,
     tasks: &[Task],
@@ -245,7 +246,7 @@ fn probes(
     kept.add(said.chain(reproduce::predicted(study, tasks, &estimates)))
 }
 
-/// Measures the points of calls that are missing.
+/// Measures the missing points of calls.
 fn calls(tasks: &[Task], clock: &mut Clock, kept: &mut Kept, session: &mut Session) -> Result<(), CliError> {
     let missing: Vec<&Task> =
         tasks.iter().filter(|t| !kept.points.iter().any(|p| p.is_of(t) && p.is_steady())).collect();

@@ -7,14 +7,14 @@ use lineweave_core::algorithm;
 use lineweave_core::machine::Machine;
 use lineweave_lab::simulate::SimulateError;
 
-/// What stands for all of them where an algorithm is asked for.
+/// The name that stands for all algorithms.
 pub const NAME: &str = "all";
 
 /// Windows shorter than this are not tried.
 const SHORTEST: usize = 64;
 
-/// A row each of the algorithms of the table that fit the machine, fastest first. One whose message is too long for a box
-/// is played in the longest windows that fit, of halves of the message.
+/// Returns one row for each algorithm of the table that fits the machine, fastest first. If the message is too long for a
+/// box, the algorithm is simulated in the longest windows that fit, among halves of the message.
 pub fn rows(arguments: &Arguments, machine: &Machine, case: &Case) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
     let mut last = None;
@@ -32,7 +32,7 @@ pub fn rows(arguments: &Arguments, machine: &Machine, case: &Case) -> Result<Vec
                         continue;
                     }
                 }
-                // It is not for this machine or these ranks, or has no parameter that was given.
+                // The algorithm is not for this machine or these ranks, or lacks a parameter that was given.
                 Err(error) => last = Some(error),
             }
             break;

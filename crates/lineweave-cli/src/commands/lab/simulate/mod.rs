@@ -1,4 +1,4 @@
-//! `lineweave lab simulate`: plans in virtual time, on a machine that need not be there.
+//! `lineweave lab simulate`: plans in virtual time, on a machine that need not be available.
 
 mod all;
 mod names;
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What, where and how.
+/// Arguments of `lineweave lab simulate`: the call, the machine and the sweep.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
@@ -80,7 +80,7 @@ pub struct Arguments {
     heat: Option<PathBuf>,
 }
 
-/// What a flag is where the plan's layouts decide it: on machines with coherent caches.
+/// The kind of flag on machines with coherent caches, where the plan's layouts decide it.
 const LAID_OUT: &str = "layout";
 
 /// One simulation of a sweep.
@@ -92,7 +92,7 @@ struct Case {
     bytes: usize,
 }
 
-/// Simulates them, and prints each as it is done.
+/// Simulates every case, and prints each as it is done.
 ///
 /// # Errors
 /// A [`CliError`] when a plan cannot be made or simulated, or a file cannot be written.
@@ -135,14 +135,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     report.finish(session)
 }
 
-/// Returns in words how ranks are placed, where cores have several hardware threads.
+/// Returns the placement of ranks in words, where cores have several hardware threads.
 fn placed(arguments: &Arguments, machine: &Machine, ranks: usize) -> Option<String> {
     let (topology, place) = (machine.topology()?, arguments.on.at.place);
     machine.coherent.as_ref()?;
     topology.placed(place).placement_of(ranks, place)
 }
 
-/// Options given that are of the other family of machines.
+/// Returns the given options that apply to the other family of machines only.
 fn idle(arguments: &Arguments, machine: &Machine) -> Vec<&'static str> {
     let given = match machine.mesh {
         Some(_) => vec![
@@ -159,7 +159,7 @@ fn idle(arguments: &Arguments, machine: &Machine) -> Vec<&'static str> {
     given.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
 }
 
-/// Draws what is finished, each time anew: an interrupted sweep leaves a picture of what it had.
+/// Draws all finished rows, anew each time: an interrupted sweep leaves a picture of its results so far.
 fn keep(
     arguments: &Arguments,
     machine: &Machine,
@@ -171,7 +171,7 @@ fn keep(
     replace(path, &plot::sweep(machine, drawn), "--plot")
 }
 
-/// Every combination of what was asked for.
+/// Returns every combination of the given parameters.
 fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<Vec<Case>, CliError> {
     let collective = arguments.collective;
     let cores = || {
@@ -212,7 +212,7 @@ fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<
     Ok(cases)
 }
 
-/// Makes the plan of one case and plays it.
+/// Makes the plan of one case and simulates it.
 fn one(
     arguments: &Arguments,
     machine: &Machine,
@@ -227,7 +227,7 @@ fn one(
         spec.params = spec.params.with("k", k);
     }
     let asked = asked.or(spec.window);
-    // `bcast/binomial` is always the table's.
+    // `bcast/binomial` always means the table's algorithm.
     let exact = name.starts_with(&format!("{collective}/"));
     let (algorithm, given) = names::find(collective, spec, exact, machine, arguments.on.flags, case.ranks)?;
     if case.ranks > lineweave_core::algorithm::MAX_RANKS {
@@ -328,7 +328,7 @@ fn one(
     })
 }
 
-/// The bound of the whole message, whose plan need not fit the machine: that of a plan without ops.
+/// Returns the bound of the whole message. Its plan need not fit the machine, so the bound is that of a plan without ops.
 fn lower_bound(machine: &Machine, plan: &Result<Plan, PlanError>, options: &Options) -> Option<Picos> {
     let mut plan = plan.as_ref().ok()?.clone();
     plan.programs.iter_mut().for_each(Vec::clear);
@@ -344,7 +344,7 @@ fn pictures(
     outcome: &Outcome,
 ) -> Result<(), CliError> {
     if let (Some(path), Some(trace)) = (&arguments.output, &outcome.trace) {
-        // What the model says of it comes first, where it knows the machine.
+        // The model's prediction comes first, where the model knows the machine.
         let options = cost::Options { message: plan.bytes, ..cost::Options::default() };
         let model = machine.coherent.as_ref().map(|_| Model::from_machine(machine));
         let predicted = model.and_then(|model| cost::timeline(&model, shape, plan, &options));
@@ -358,7 +358,7 @@ fn pictures(
     Ok(())
 }
 
-/// Parameters as they are shown.
+/// Returns the parameters as they are shown.
 fn shown(params: &Params) -> String {
     let text = params.to_string();
     if text.is_empty() {

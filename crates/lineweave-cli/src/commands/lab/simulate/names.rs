@@ -1,4 +1,4 @@
-//! Names of algorithms: the table's, and those under which the machines' own libraries know theirs.
+//! Names of algorithms: the table's, and those of the machines' own libraries.
 
 use crate::error::CliError;
 use lineweave_core::algorithm::spec::Spec;
@@ -9,7 +9,7 @@ use lineweave_core::plan::Params;
 use lineweave_lab::optimise::row::mesh_costs;
 use lineweave_lab::simulate::mesh::FlagCost;
 
-/// Collective, the library's name, the table's, and parameters that go with it.
+/// A collective, the library's name, the table's name, and the parameters that the name implies.
 type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 /// RCCE's, RCCE_comm's, NoC_Msg's and RCKMPI's names.
@@ -33,8 +33,8 @@ const ALIASES: [Alias; 14] = [
 /// The payload of RCCE's message buffer with flags of a byte (Petrovic et al. 2012, section 5.1).
 const RCCE_BYTES: usize = 251 * 32;
 
-/// The algorithm of this name, with what follows from machine and name among its parameters. On a mesh a name of
-/// RCCE's, RCCE_comm's or NoC_Msg's comes first, unless exactly the table's is meant.
+/// Returns the algorithm of this name, with the parameters that follow from the machine and the name. On a mesh, names
+/// of RCCE, RCCE_comm and NoC_Msg come first, unless `exact` asks for the table's algorithm.
 pub fn find(
     collective: Collective,
     written: Spec,
@@ -54,7 +54,7 @@ pub fn find(
             params = params.with(name, value);
         }
     }
-    // These know where the tiles are.
+    // These algorithms know the places of the tiles.
     let noc_msg = algorithm.name.starts_with("noc-msg");
     let tiled = noc_msg || ["generated", "pipelined-ring"].contains(&algorithm.name);
     if let (true, Some(mesh)) = (tiled, &machine.mesh) {
@@ -66,7 +66,8 @@ pub fn find(
     }
     let chunked = algorithm.params.iter().any(|p| p.name == "chunk");
     if let (true, true, None, Some(lines)) = (noc_msg, chunked, params.get("chunk"), box_lines(machine)) {
-        // Flags of a rank: at most one a link and core of its tile each way, and one for its own parent each way.
+        // Flags of a rank: at most one for each link and core of its tile each way, and one for its own parent each
+        // way.
         let line = machine.line_bytes.value.map_or(32, |l| l as usize);
         let cores = params.int("cores", 2, 1..usize::MAX)?;
         let left = lines.saturating_sub((2 * (cores + 4)).div_ceil(flags.per_line(line))).max(1) * line;
@@ -75,8 +76,8 @@ pub fn find(
     }
     let two_sided = algorithm.name.starts_with("rcce");
     if let (true, None, Some(lines)) = (two_sided, params.get("chunk"), box_lines(machine)) {
-        // What flags leave of a message buffer: `sent` and `ready` for every rank, `unset`; with whole lines
-        // also RCCE's two of the barrier.
+        // Lines of a message buffer that flags leave free: `sent` and `ready` for every rank, and `unset`; with whole
+        // lines also the two flags of RCCE's barrier.
         let line = machine.line_bytes.value.map_or(32, |l| l as usize);
         let per_line = flags.per_line(line);
         let taken = 2 * ranks.div_ceil(per_line) + if flags == FlagCost::Line { 3 } else { 1 };
@@ -86,7 +87,7 @@ pub fn find(
     if let (true, Some(lines)) = (machine.mesh.is_some(), box_lines(machine)) {
         params = sized(algorithm.name, machine, flags, ranks, lines, params)?;
     }
-    // Few bytes fit the line of a flag: none travel there unless that is asked for.
+    // Few bytes fit into the line of a flag, so none travel there unless that is asked for.
     let carries = algorithm.params.iter().any(|p| p.name == "carry" && p.default != "0");
     if machine.mesh.is_some() && carries && params.get("carry").is_none() {
         params = params.with("carry", 0);
@@ -94,7 +95,8 @@ pub fn find(
     Ok((algorithm, params))
 }
 
-/// Chunks as long as message buffers of `lines` lines allow, and costs of the mesh.
+/// Sets the parameters that follow from the mesh: its costs, and chunks as long as message buffers of `lines` lines
+/// allow.
 fn sized(
     algorithm: &str,
     machine: &Machine,
@@ -107,18 +109,18 @@ fn sized(
     let per_line = flags.per_line(line);
     let left = |flags: usize| lines.saturating_sub(flags.div_ceil(per_line));
     match algorithm {
-        // A section for each rank, and `sent` and `ready` for each.
+        // The buffer holds a section for each rank, and `sent` and `ready` for each.
         "rckmpi" if params.get("chunk").is_none() => {
             let lines = lines.saturating_sub(2 * ranks.div_ceil(per_line));
             let slots = params.int("slots", 1, 1..usize::MAX)?;
             params = params.with("chunk", (lines / ranks.max(1) / slots).max(1) * line);
         }
-        // Two travelling blocks and a finished one, and three flags.
+        // The buffer holds two travelling blocks and a finished one, and three flags.
         "pipelined-ring" if params.get("chunk").is_none() => {
             let slots = params.int("slots", 2, 1..usize::MAX)?;
             params = params.with("chunk", (left(3 * per_line) / (slots + 1)).max(1) * line);
         }
-        // Its chunks, a notification, and k done flags.
+        // The buffer holds the chunks, a notification, and k done flags.
         "oc-bcast" => {
             let chunk = params.int("chunk", 96 * line, 1..usize::MAX)?.div_ceil(line);
             let taken = params.int("slots", 2, 1..usize::MAX)? * chunk;
@@ -130,7 +132,7 @@ fn sized(
             }
         }
         "generated" => {
-            // As OC-Bcast's chunks, which leave a quarter of the buffer to flags.
+            // The chunks are as long as OC-Bcast's, which leave a quarter of the buffer to flags.
             let slots = params.int("slots", 2, 1..usize::MAX)?;
             let chunk = params.int("chunk", (lines * 3 / 4 / slots).max(1) * line, 1..usize::MAX)?;
             params = params.with("chunk", chunk);
@@ -146,7 +148,7 @@ fn sized(
     Ok(params)
 }
 
-/// Flags that fit the lines that chunks leave.
+/// Returns the number of flags that fit into the lines that the chunks leave.
 fn left_for_flags(lines: usize, taken: usize, per_line: usize) -> usize {
     lines.saturating_sub(taken).saturating_mul(per_line)
 }

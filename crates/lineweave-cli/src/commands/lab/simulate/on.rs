@@ -1,4 +1,4 @@
-//! The machine that is simulated: as it is described, or with what is given instead.
+//! The machine that is simulated: as it is described, or with other values.
 
 use crate::error::CliError;
 use crate::question::Place;
@@ -37,10 +37,10 @@ pub struct On {
     pub ideal: bool,
 }
 
-/// Returns the machine that is named, with other dimensions where they are given.
+/// Returns the machine of the given name, with other dimensions where they are given.
 ///
 /// # Errors
-/// A [`CliError`] when there is none, it is no mesh, or it would have more controllers than tiles.
+/// A [`CliError`] when no machine is given, it is no mesh, or it would have more controllers than tiles.
 pub fn machine(on: &On, session: &mut Session) -> Result<Machine, CliError> {
     let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
     let machine = load_machine(&name)?;

@@ -1,17 +1,17 @@
-//! A sweep as curves.
+//! Curves of a sweep.
 
 use super::report::Row;
 use lineweave_core::machine::Machine;
 use lineweave_lab::draw::{charts, Axis, Chart, Mark, Scale, Series, Spot};
 
-/// What can stand on the axis to the right: its title, its scale and where a row is on it.
+/// A quantity that can be the horizontal axis: its title, its scale and its value in a row.
 type Over = (&'static str, Scale, fn(&Row) -> f64);
 
 fn degree(row: &Row) -> f64 {
     row.params.get("k").and_then(|k| k.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Times, over what has the most values; a curve for each combination of the rest.
+/// Draws times over the quantity that has the most values, with a curve for each combination of the others.
 pub fn sweep(machine: &Machine, rows: &[Row]) -> String {
     let all: [Over; 4] = [
         ("message", Scale::Bytes, |r| r.bytes as f64),
@@ -25,7 +25,7 @@ pub fn sweep(machine: &Machine, rows: &[Row]) -> String {
         values.dedup();
         values.len()
     };
-    // Of those with as many the first.
+    // Among quantities with as many values the first is taken.
     let over = (0..all.len()).max_by_key(|&i| (count(all[i].2), all.len() - i)).unwrap_or(0);
     let mut series: Vec<Series> = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! What `lineweave lab simulate` prints: a row a simulation, as soon as it is done.
+//! Output of `lineweave lab simulate`: a row for each simulation, as soon as it is done.
 
 use crate::error::CliError;
 use crate::output::table;
@@ -9,7 +9,7 @@ use lineweave_core::plan::Params;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
-/// One simulation.
+/// The result of one simulation.
 #[derive(Serialize, Clone, Debug)]
 pub struct Row {
     pub machine: String,
@@ -35,7 +35,7 @@ pub struct Row {
     pub effort: Effort,
 }
 
-/// What the simulation itself took.
+/// Cost of the simulation itself.
 #[derive(Serialize, Clone, Copy, Debug)]
 pub struct Effort {
     pub events: u64,
@@ -43,7 +43,7 @@ pub struct Effort {
     pub seconds: f64,
 }
 
-/// How long it takes.
+/// Simulated times of the calls.
 #[derive(Serialize, Clone, Debug)]
 pub struct Times {
     pub first_ns: f64,
@@ -55,7 +55,7 @@ pub struct Times {
     pub throughput_mbps: Option<f64>,
 }
 
-/// What is busy, as shares of the time.
+/// Shares of the time for which ports, links and controllers are busy.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Busy {
     pub port_share: Option<f64>,
@@ -64,7 +64,7 @@ pub struct Busy {
     pub controller_share: Option<f64>,
 }
 
-/// Rows in the making.
+/// The report while rows are still added.
 pub struct Report {
     title: String,
     rows: usize,
@@ -74,7 +74,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// No row yet.
+    /// Returns a report without rows.
     pub fn new(machine: &Machine, collective: Collective, of: usize, placed: Option<String>) -> Report {
         let placed = placed.map(|p| format!("\n{p}")).unwrap_or_default();
         Report {
@@ -86,7 +86,7 @@ impl Report {
         }
     }
 
-    /// Prints a row. What was printed stays when the command is interrupted.
+    /// Prints a row. Printed rows stay when the command is interrupted.
     pub fn row(&mut self, row: &Row, session: &mut Session) -> Result<(), CliError> {
         self.events += row.effort.events;
         self.seconds += row.effort.seconds;
@@ -150,7 +150,7 @@ impl Report {
         session.out.flush()
     }
 
-    /// All algorithms for one case, fastest first.
+    /// Prints all algorithms for one case, fastest first.
     pub fn ranking(&mut self, rows: &[Row], session: &mut Session) -> Result<(), CliError> {
         for row in rows {
             self.events += row.effort.events;
@@ -191,7 +191,7 @@ impl Report {
         session.out.flush()
     }
 
-    /// The last line.
+    /// Prints the last line.
     pub fn finish(self, session: &mut Session) -> Result<(), CliError> {
         if session.out.is_json() {
             return Ok(());

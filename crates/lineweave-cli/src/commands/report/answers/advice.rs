@@ -1,4 +1,4 @@
-//! What should I set?
+//! The answer to the question which settings to use.
 
 use super::{time, times, Answer, Asked, MOST};
 use crate::commands::report::subject::Subject;
@@ -13,7 +13,7 @@ use lineweave_lab::draw::{self, Row, Sign};
 /// Findings of `lineweave doctor` that are shown.
 const FOUND: usize = 3;
 
-/// Returns the answer.
+/// Returns the answer: the fastest placement of ranks, and findings of the doctor.
 ///
 /// # Errors
 /// A [`CliError`] where a call cannot be chosen.
@@ -23,10 +23,10 @@ pub fn answer(subject: &Subject) -> Result<Answer, CliError> {
     let mut seen = std::collections::BTreeSet::new();
     cores.cpus.retain(|cpu| seen.insert(cpu.core));
     let smt = cores.cpus.len() < cpus;
-    // So many cores that all their threads can be looked at.
+    // The number of cores is limited so that all their hardware threads can be considered.
     let each = cpus.div_ceil(cores.cpus.len().max(1)).max(1);
     let most = cores.cpus.len().clamp(1, (MOST / each).max(1));
-    // As many CPUs as are looked at, with all their threads.
+    // Returns the first `n` CPUs.
     let part = |all: &Topology, n: usize| Topology { cpus: all.cpus.iter().take(n).cloned().collect() };
     let (few, threads) =
         (part(&cores, most), part(&subject.topology, (most * cpus / cores.cpus.len().max(1)).min(MOST)));

@@ -1,4 +1,4 @@
-//! What does communication cost?
+//! The answer to the question about the cost of communication.
 
 use super::{time, Answer, Asked, MOST};
 use crate::commands::report::subject::Subject;
@@ -8,7 +8,7 @@ use crate::threads::on_all_cpus;
 use lineweave_core::collective::Collective;
 use lineweave_lab::draw::{self, Row, Sign};
 
-/// The calls that stand for all.
+/// Calls that represent all others.
 const CALLS: [(Collective, usize); 4] = [
     (Collective::Barrier, 0),
     (Collective::Bcast, 8),
@@ -16,10 +16,10 @@ const CALLS: [(Collective, usize); 4] = [
     (Collective::Allreduce, 1 << 20),
 ];
 
-/// Returns the calls, among two ranks, some and all.
+/// Returns these calls among two ranks, some ranks and all ranks.
 ///
 /// # Errors
-/// A [`CliError`] where one cannot be chosen.
+/// A [`CliError`] where a call cannot be chosen.
 pub fn calls(subject: &Subject) -> Result<Vec<Asked>, CliError> {
     let all = subject.topology.cpus.len().min(MOST);
     let mut ranks = vec![2, (all / 4).next_power_of_two(), all];
@@ -32,7 +32,7 @@ pub fn calls(subject: &Subject) -> Result<Vec<Asked>, CliError> {
     Ok(made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// Returns the answer.
+/// Returns the answer with a row for each call.
 pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
     let rows: Vec<Row> = calls.iter().map(|asked| row(subject, asked)).collect();
     let most = calls.iter().map(|a| a.ranks).max().unwrap_or(0);

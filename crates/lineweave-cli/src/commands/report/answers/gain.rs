@@ -1,4 +1,4 @@
-//! What does lineweave gain?
+//! The answer to the question about the gain by lineweave.
 
 use super::{time, times, Answer, Asked};
 use crate::calls::posed;
@@ -11,10 +11,10 @@ use lineweave_core::topology::Shape;
 use lineweave_core::units::Bytes;
 use lineweave_lab::draw::{self, Row, Sign};
 
-/// Rows that are drawn.
+/// Rows that are drawn at most.
 const ROWS: usize = 12;
 
-/// What a textbook has for a call.
+/// Returns the algorithm that a textbook has for a call.
 fn textbook(collective: Collective, bytes: usize) -> &'static str {
     match collective {
         Collective::Barrier => "dissemination",
@@ -24,7 +24,7 @@ fn textbook(collective: Collective, bytes: usize) -> &'static str {
     }
 }
 
-/// Returns the answer: beside what was timed on the same machine, or else beside a textbook's algorithms.
+/// Returns the answer: a comparison with other times on the same machine, or else with a textbook's algorithms.
 pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
     let question = "What does lineweave gain me?";
     measured(subject, question).unwrap_or_else(|| predicted(subject, calls, question))
@@ -46,7 +46,7 @@ fn measured(subject: &Subject, question: &'static str) -> Option<Answer> {
         let size =
             if row.collective.moves_data() { format!(" {}", Bytes(row.bytes as u64)) } else { String::new() };
         let label = format!("{}{size}, {} {}", row.collective, row.ranks, row.team);
-        // Of buffers that are used again and of others, the first counts.
+        // Among rows with buffers that are reused and with others, the first counts.
         if rows.iter().all(|r| r.label != label) {
             ratios.push(best / ns);
             rows.push(Row { label, signs, note: format!("{} \u{d7}", times(best / ns)) });

@@ -1,4 +1,4 @@
-//! Is the machine healthy?
+//! The answer to the question whether the machine is healthy.
 
 use super::{time, Answer};
 use crate::commands::report::plots::measured_pairs;
@@ -10,15 +10,16 @@ use lineweave_core::topology::{Cpu, Level};
 use lineweave_lab::draw::{self, Row, Sign};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far beyond the quartiles of its level a pair is off, in distances between them; and at least this share of the median.
+/// Distance beyond the quartiles of its level at which a pair is an outlier, as a multiple of the distance between them; at
+/// least this share of the median.
 const BEYOND: f64 = 1.5;
 const SHARE: f64 = 0.15;
-/// Pairs that are marked in a row.
+/// Pairs that are marked in a row at most.
 const MARKED: usize = 40;
-/// Load a CPU from which others are to be thought of.
+/// Load for each CPU from which other programs may disturb.
 const LOADED: f64 = 0.25;
 
-/// A level's pairs: where most are, and which are not.
+/// The pairs of a level: the range of most, and the outliers.
 #[derive(Debug)]
 struct Band {
     low: f64,
@@ -44,7 +45,7 @@ impl Band {
     }
 }
 
-/// Two CPUs and what one sees of the other's flag after, in nanoseconds.
+/// Two CPUs, and the nanoseconds until one sees a flag that the other raises.
 type Timed = ((usize, usize), f64);
 
 fn bands(subject: &Subject) -> BTreeMap<Level, Band> {
@@ -58,7 +59,7 @@ fn bands(subject: &Subject) -> BTreeMap<Level, Band> {
     pairs.into_iter().filter_map(|(level, list)| Some((level, Band::of(&list)?))).collect()
 }
 
-/// Returns the answer.
+/// Returns the answer with a row for each level.
 pub fn answer(subject: &Subject) -> Answer {
     let bands = bands(subject);
     let mut rows: Vec<Row> = bands
@@ -69,7 +70,7 @@ pub fn answer(subject: &Subject) -> Answer {
             Row { label: format!("flag seen, same {level}"), signs, note: time(band.median) }
         })
         .collect();
-    // What was measured of lines, beside what is published of a machine like it.
+    // The measured costs of lines are compared with the published costs of a similar machine.
     let near =
         |cpu: &str| Some(nearest(cpu, std::env::consts::ARCH).0).filter(|m| !m.name.starts_with("generic"));
     let published = subject.profile.as_ref().and_then(|p| near(&p.machine.cpu));
@@ -135,7 +136,8 @@ fn sentence(subject: &Subject, bands: &BTreeMap<Level, Band>) -> String {
     }
 }
 
-/// Drift, threads of cores, what the matrix's owner remarks, and how things stand now where it is this machine.
+/// Returns remarks on drift, on hardware threads, those by the matrix's owner, and the present state if the subject is this
+/// machine.
 fn noticed(subject: &Subject) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(cell) = subject.profile.iter().flat_map(|p| p.probe("drift")).next() {
@@ -166,7 +168,7 @@ fn noticed(subject: &Subject) -> Vec<String> {
     said
 }
 
-/// Load and frequency of this machine at the moment.
+/// Returns remarks on load and frequency of this machine at the moment.
 fn now(cpus: usize) -> Vec<String> {
     let read = |file: &str| std::fs::read_to_string(file).ok();
     let load = read("/proc/loadavg").and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());

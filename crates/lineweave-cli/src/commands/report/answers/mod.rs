@@ -1,4 +1,4 @@
-//! What a person asks first, each answered by a sentence and a figure.
+//! The questions that people ask first, each answered by a sentence and a figure.
 
 mod advice;
 mod costs;
@@ -17,20 +17,20 @@ use lineweave_core::units::{Bytes, Nanos};
 /// A question and its answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its anchor.
+    /// Anchor of the answer in the page.
     pub id: &'static str,
     pub question: &'static str,
-    /// The answer.
+    /// The answer in one sentence.
     pub sentence: String,
     pub figure: Option<Figure>,
-    /// What else is to be known about it.
+    /// Further facts about it.
     pub more: Vec<String>,
 }
 
-/// Ranks that are looked at here, at most: choosing among more takes seconds.
+/// Most ranks that are considered here: choosing among more takes seconds.
 const MOST: usize = 64;
 
-/// Returns the answers.
+/// Returns all answers.
 ///
 /// # Errors
 /// A [`CliError`] where a call cannot be chosen.
@@ -44,7 +44,7 @@ pub fn answers(subject: &Subject) -> Result<Vec<Answer>, CliError> {
     ])
 }
 
-/// A call of processes, in words, and what it runs.
+/// A call among processes, in words, and the algorithm that it runs.
 #[derive(Debug)]
 struct Asked {
     collective: Collective,
@@ -76,18 +76,18 @@ impl Asked {
         format!("{}, {} ranks", self.words(), self.ranks)
     }
 
-    /// Measured where that is known, else predicted.
+    /// Returns the measured time where it is known, else the predicted one.
     fn nanos(&self) -> f64 {
         self.call.measured_ns.unwrap_or(self.call.predicted.0)
     }
 }
 
-/// A time as axes and rows have it.
+/// Returns a time as text for axes and rows.
 fn time(ns: f64) -> String {
     Nanos(ns).to_string()
 }
 
-/// A number of times, with as many digits as it deserves.
+/// Returns a factor as text, with as many digits as it deserves.
 fn times(x: f64) -> String {
     if x < 9.95 {
         format!("{x:.1}")

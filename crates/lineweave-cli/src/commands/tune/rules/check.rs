@@ -1,6 +1,6 @@
-//! An MPI as it is and with a file's `export` lines, launched in turns.
+//! Comparison of an MPI as it is and with a file's `export` lines, launched in turns.
 //!
-//! The ranks compare each answer with what it must be before it is timed, so a launch that ends well has the same results.
+//! The ranks check each answer before it is timed, so a launch that ends well had correct results.
 
 use crate::bench::mpi::ratio;
 use crate::error::CliError;
@@ -13,7 +13,7 @@ use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 use std::path::Path;
 
-/// Slower by more than this counts.
+/// Ratio beyond which a cell counts as slower.
 const SLOWER: f64 = 1.03;
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -22,17 +22,18 @@ struct Compared {
     bytes: u64,
     default_ns: f64,
     ruled_ns: f64,
-    /// With the rules, over without: the median of the rounds' ratios.
+    /// Time with the rules divided by the time without: the median of the rounds' ratios.
     ratio: f64,
     /// The ratio's 95 % interval by ranks, or the extremes of fewer than 6 rounds.
     interval: [f64; 2],
     slower: bool,
 }
 
-/// Compares and shows.
+/// Compares both and shows the result.
 ///
 /// # Errors
-/// [`CliError::Malformed`] for a file that is none; [`CliError::Host`] when a launch fails, as by a wrong result; [`CliError::Slower`].
+/// [`CliError::Malformed`] for a file without `export` lines; [`CliError::Host`] when a launch fails, also by a wrong result;
+/// [`CliError::Slower`].
 pub fn run(file: &Path, host: &Host, effort: &Effort, session: &mut Session) -> Result<(), CliError> {
     const WHAT: &str = "file of export lines";
     let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
@@ -85,7 +86,7 @@ fn compared(effort: &Effort, default: &Curves, ruled: &Curves) -> Vec<Compared> 
             ruled_ns: ruled.at(name, bytes)?,
             ratio,
             interval,
-            // Not where the rounds differ by more than that themselves.
+            // A cell does not count where the rounds themselves differ by more than that.
             slower: ratio > SLOWER && interval[0] > 1.0,
         })
     };

@@ -6,11 +6,11 @@ use lineweave_core::collective::Collective;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// An algorithm goes on that comes within this of the best at some length in the first round.
+/// Ratio to the best time: an algorithm within it at some length in the first round is a finalist.
 const NEAR: f64 = 1.2;
 /// A rule is written where the algorithm's median is at most this share of the first quartile of the default's launches.
 const BEATS: f64 = 0.95;
-/// The algorithm of the length before is kept where it is within this of the best: fewer rules.
+/// Ratio to the best time: within it, the algorithm of the previous length is kept, which makes fewer rules.
 const KEEPS: f64 = 1.03;
 
 /// An algorithm and its time.
@@ -20,7 +20,7 @@ pub struct Best {
     pub algorithm: Algorithm,
     /// The median of its times in ns.
     pub nanos: f64,
-    /// True if its slowest launch beat the default's fastest.
+    /// True if the algorithm's slowest launch beat the default's fastest.
     pub sure: bool,
 }
 
@@ -31,9 +31,9 @@ pub struct Choice {
     pub collective: Collective,
     /// Length.
     pub bytes: u64,
-    /// The default's time.
+    /// Time of the default algorithm.
     pub default_ns: f64,
-    /// The algorithm that beats the default, if one does.
+    /// The algorithm that beats the default, if there is one.
     pub best: Option<Best>,
 }
 
@@ -72,7 +72,7 @@ fn of(runs: &Runs, collective: Collective) -> impl Iterator<Item = (&Algorithm, 
     runs.settings.iter().filter(wanted).filter_map(|s| Some((&s.algorithm, s.times.as_ref().ok()?)))
 }
 
-/// Returns the choice of every collective and length of which the default was timed.
+/// Returns the choice for every collective and length at which the default was timed.
 pub fn choose(effort: &Effort, runs: &Runs) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
     for &collective in &effort.collectives {
@@ -108,21 +108,21 @@ fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// The first quartile.
+/// Returns the first quartile.
 fn quarter(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 4).copied().unwrap_or(f64::INFINITY)
 }
 
-/// Returns the geometric mean, over all choices, of the default's time over what is taken.
+/// Returns the geometric mean, over all choices, of the default's time divided by the chosen algorithm's.
 pub fn gain(choices: &[Choice]) -> f64 {
     let each = choices.iter().map(|c| c.best.as_ref().map_or(0.0, |b| (c.default_ns / b.nanos).ln()));
     (each.sum::<f64>() / choices.len().max(1) as f64).exp()
 }
 
-/// Returns the choices as rules. Between two lengths with different choices lies their geometric mean; the first holds from 0, and the
-/// last to the longest that was measured.
+/// Returns the choices as rules. Two lengths with different choices are separated at their geometric mean. The first rule begins at 0,
+/// and the last one ends at the longest measured length.
 pub fn tables(choices: &[Choice], effort: &Effort) -> Vec<Table> {
     let table = |&collective: &Collective| {
         let here: Vec<&Choice> = choices.iter().filter(|c| c.collective == collective).collect();
@@ -195,7 +195,8 @@ mod tests {
         let found = choose(&effort, &runs);
         let names: Vec<Option<(&str, bool)>> =
             found.iter().map(|c| c.best.as_ref().map(|b| (b.algorithm.name.as_str(), b.sure))).collect();
-        // At 64 the other is 1 faster; at 4 KiB the gain is too small; at 64 KiB one launch was as slow as the default.
+        // At 64 bytes the other algorithm is faster by 1; at 4 KiB the gain is too small; at 64 KiB one launch was as slow as the
+        // default.
         assert_eq!(names, [Some(("fast", true)), Some(("fast", true)), None, Some(("other", false))]);
         let expected = ((105.0f64 / 52.5).ln() + (100.0f64 / 70.0).ln() + (990.0f64 / 745.0).ln()) / 4.0;
         assert!((gain(&found) - expected.exp()).abs() < 1e-9);

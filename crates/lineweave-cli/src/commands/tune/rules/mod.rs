@@ -1,7 +1,7 @@
-//! `lineweave tune --for openmpi|mpich|intel`: an MPI's own algorithms raced, and the best written as what that MPI reads.
+//! `lineweave tune --for openmpi|mpich|intel`: races an MPI's own algorithms, and writes the best ones in the form that this MPI reads.
 //!
-//! 1. One round of all algorithms. Those that come near the best at some length go on.
-//! 2. Rounds of these and of the default, whose times alone decide: the first round chose who is in them.
+//! 1. One round runs all algorithms. Those that come near the best at some length are finalists.
+//! 2. Further rounds run the finalists and the default. Only their times decide, since the first round selected the finalists.
 //! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %.
 
 mod check;
@@ -66,18 +66,18 @@ struct HeadObject<'a> {
     ranks: usize,
     launches: usize,
     disturbed: usize,
-    /// Geometric mean over all cells of the default's time over the time by the rules.
+    /// Geometric mean, over all cells, of the default's time divided by the time with the rules.
     gain: f64,
-    /// Cells for which an algorithm is chosen.
+    /// Number of cells for which an algorithm is chosen.
     chosen: usize,
     cells: usize,
     file: Option<String>,
 }
 
-/// Measures, chooses, shows and writes; or checks.
+/// Measures, chooses, shows and writes rules; or checks existing ones.
 ///
 /// # Errors
-/// [`CliError::Host`]; [`CliError::Kept`] where other rules are there; [`CliError::Slower`] where those checked are.
+/// [`CliError::Host`]; [`CliError::Kept`] where a file with other rules exists; [`CliError::Slower`] where the checked rules are slower.
 pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
     let arguments = &tune.rules;
     let order = Order {
@@ -105,7 +105,7 @@ pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
     let tables = choose::tables(&choices, &effort);
     let mut written = write(flavour, &host.mpi, &tables, host.facts.ranks, &script)?;
     if !written.variables.is_empty() {
-        // What lets ranks that share CPUs get on is part of what was measured.
+        // The settings for ranks that share CPUs were in force during the measurement, so they belong to the rules.
         written.variables.extend(host.crowded().iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
     }
     let head = head(&host, flavour, &runs, &effort, &choices)?;
@@ -117,7 +117,7 @@ pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
     }
 }
 
-/// One round of all, then rounds of those near the best.
+/// Runs one round of all algorithms, then rounds of those near the best.
 fn raced(
     order: &Order<'_>,
     host: &Host,
@@ -131,7 +131,7 @@ fn raced(
     Ok(order.measure(host, flavour, effort, finalists(effort, &first), session)?)
 }
 
-/// Where the `export` lines lie if nothing else is said.
+/// Returns the default path of the `export` lines.
 fn usual(flavour: Flavour, ranks: usize) -> PathBuf {
     PathBuf::from(format!("{}-{ranks}.sh", flavour.value()))
 }
@@ -218,7 +218,7 @@ fn show(
     ))
 }
 
-/// Writes the script and its files, unless other rules are there.
+/// Writes the script and its files, unless a file with other rules exists.
 fn keep_rules(
     script: &Path,
     head: &Head,
@@ -250,7 +250,7 @@ fn keep_rules(
     Ok(())
 }
 
-/// Lines of one text alone, `-` and `+`.
+/// Returns the lines that only one of the texts has, marked `-` and `+`.
 fn differences(old: &str, new: &str) -> Vec<String> {
     let only = |a: &str, b: &str, mark: char| -> Vec<String> {
         a.lines().filter(|line| !b.lines().any(|l| l == *line)).map(|line| format!("{mark} {line}")).collect()
