@@ -83,8 +83,10 @@ static const char *path_of(const struct stat *own, const char *argv0, char *room
 __attribute__((constructor)) static void choose(int argc, char **argv, char **envp) {
     (void)envp;
     const char *command = getenv("LINEWEAVE_RUN_COMMAND");
-    struct stat own;
+    struct stat own, its;
     if (!command || argc < 1 || stat("/proc/self/exe", &own) != 0) return;
+    /* The command itself loads an MPI where a preloaded tool needs one. */
+    if (stat(command, &its) == 0 && own.st_dev == its.st_dev && own.st_ino == its.st_ino) return;
     struct loaded loaded = {0};
     dl_iterate_phdr(look, &loaded);
     char room[4096], seen[96];

@@ -105,6 +105,16 @@ static void *as_linked(const char *name, const void *caller)
     return library ? dlsym(library, name) : NULL;
 }
 
+/* Says once of a tool that is behind this library and has PMPI_x too, as Darshan does: it goes on from where it is, and never comes here. */
+static void say_past(const char *file)
+{
+    static bool said;
+    const char *name = strrchr(file, '/');
+    if (__atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !lwm_speaks()) return;
+    fprintf(stderr, "lineweave: %s comes behind lineweave and calls the MPI past it, so nothing is taken over; it works in front: lineweave run --tool %s\n",
+            name ? name + 1 : file, file);
+}
+
 /* Where the host's code is, and how long that is: of which PMPI_x asks whether it is its caller. */
 __attribute__((visibility("hidden"))) uintptr_t lwm_host_code[2];
 
@@ -134,8 +144,12 @@ static void *ours(const struct lwm_entry *entry, enum form form, const void *cal
     const char *name = entry->name + strlen("MPI_");
     bool by_host = (uintptr_t)caller - lwm_host_code[0] < lwm_host_code[1];
     if (form == BY_HOST || (form == PROFILED && by_host)) return lwm_pmpi(name);
-    void *tool = form == PLAIN ? lwm_tool(name) : NULL;
-    if (tool) return tool;
+    const char *file = NULL;
+    void *tool = lwm_tool(name, form == PROFILED, &file);
+    if (tool) {
+        if (strncmp(name, "Init", 4) == 0 && lwm_tool(name, true, NULL)) say_past(file);
+        return tool;
+    }
     return lwm_trace_wants((unsigned)(entry - lwm_entry_names), name) ? entry->traced : entry->own;
 }
 

@@ -70,17 +70,18 @@ void *lwm_pmpi_of_library(const char *name)
     return host ? dlsym(host, text) : NULL;
 }
 
-void *lwm_tool(const char *name)
+void *lwm_tool(const char *name, bool profiled, const char **file)
 {
 #ifdef __x86_64__
     char text[80];
-    snprintf(text, sizeof text, "MPI_%s", name);
+    snprintf(text, sizeof text, "%sMPI_%s", profiled ? "P" : "", name);
     void *found = dlsym(RTLD_NEXT, text), *host = lwm_pmpi_of_library(name);
     Dl_info of_found, of_host;
     bool known = found && host && dladdr(found, &of_found) && dladdr(host, &of_host);
+    if (known && file) *file = of_found.dli_fname;
     return known && of_found.dli_fbase != of_host.dli_fbase ? found : NULL;
 #else
-    (void)name;
+    (void)name, (void)profiled, (void)file;
     return NULL;
 #endif
 }
@@ -89,7 +90,7 @@ void *lwm_next_or_null(const char *name)
 {
     char text[80];
     snprintf(text, sizeof text, "MPI_%s", name);
-    void *found = lwm_tool(name) ? dlsym(host_library(), text) : dlsym(RTLD_NEXT, text);
+    void *found = lwm_tool(name, false, NULL) ? dlsym(host_library(), text) : dlsym(RTLD_NEXT, text);
     return found ? found : lwm_pmpi(name);
 }
 

@@ -56,8 +56,8 @@ void *lwm_next_or_null(const char *name);
 /* The host's PMPI_x, or what comes before it under that name, or null; and the host's alone. */
 void *lwm_pmpi(const char *name);
 void *lwm_pmpi_of_library(const char *name);
-/* MPI_x of a tool that comes between this library and the host, or null. */
-void *lwm_tool(const char *name);
+/* Returns MPI_x, or PMPI_x, of a tool that comes between this library and the host, with its file where that is asked for; null: there is none. */
+void *lwm_tool(const char *name, bool profiled, const char **file);
 /* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
 bool lwm_host_open(void);
 /* Returns whether a file's name is that of an MPI library. */

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
         wrong += sum != all;
         MPI_Bcast(&told, 1, MPI_DOUBLE, i % size, MPI_COMM_WORLD);
         wrong += told != i;
-        if (rank == 1) usleep(200);
+        if (rank == 1) usleep(1000);
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Iallreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);

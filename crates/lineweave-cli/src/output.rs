@@ -94,6 +94,17 @@ impl Output {
         self.text("\n")
     }
 
+    /// Clears a terminal, for output that is to stand in place of the one before; elsewhere an empty line divides them.
+    ///
+    /// # Errors
+    /// [`CliError::Output`].
+    pub fn begin_anew(&mut self) -> Result<(), CliError> {
+        match io::stdout().is_terminal() {
+            true => self.text("\x1b[H\x1b[2J"),
+            false => self.text("\n"),
+        }
+    }
+
     /// Prints one JSON object on a line of its own: the schema's number, the kind, then these fields. The line is flushed, so that
     /// readers see it at once.
     ///

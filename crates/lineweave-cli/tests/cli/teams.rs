@@ -3,7 +3,8 @@
 use crate::common::Scratch;
 use lineweave::Operator;
 use serde_json::Value;
-use std::process::Child;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 use std::sync::{mpsc, Mutex};
 use std::time::Duration;
 
@@ -17,13 +18,29 @@ impl Drop for Job {
     }
 }
 
+/// Returns what `who --watch` has printed once it says that others waited.
+fn watch(scratch: &Scratch, pid: &str) -> String {
+    let mut command = scratch.command(&["who", pid, "--watch", "0.05"]);
+    let mut job = Job(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut printed = String::new();
+    let lines = BufReader::new(job.0.stdout.take().unwrap()).lines();
+    for line in lines.map_while(Result::ok) {
+        printed += &line;
+        printed.push('\n');
+        if line.contains("others waited for") {
+            break;
+        }
+    }
+    printed
+}
+
 #[test]
 fn who_shows_which_rank_the_others_wait_for() {
     let scratch = Scratch::new();
     let (go, stay_away) = mpsc::channel::<()>();
     let stay_away = Mutex::new(stay_away);
     let pid = std::process::id().to_string();
-    let (objects, text) = std::thread::scope(|scope| {
+    let (objects, text, watched) = std::thread::scope(|scope| {
         let team = scope.spawn(|| {
             lineweave::team::threads(3, |mut comm| {
                 if comm.rank() == 1 {
@@ -44,10 +61,35 @@ fn who_shows_which_rank_the_others_wait_for() {
         .flatten()
         .next();
         let text = scratch.run(&["who", &pid]);
+        let metrics = scratch.path().join("lineweave.prom");
+        let written = scratch.run(&["who", &pid, "--prometheus", metrics.to_str().unwrap()]);
+        assert_eq!((written.status, written.err.as_str()), (Some(0), ""));
+        let watched = watch(&scratch, &pid);
         go.send(()).unwrap();
         team.join().unwrap().unwrap();
-        (objects.expect("two ranks that wait"), text.accepted())
+        (objects.expect("two ranks that wait"), text.accepted(), watched)
     });
+    assert!(watched.contains("others waited for rank 1 "), "{watched}");
+    let metrics = std::fs::read_to_string(scratch.path().join("lineweave.prom")).unwrap();
+    let of_rank = |name: &str, rank: usize| {
+        let labels = format!("rank=\"{rank}\",pid=\"{pid}\"}} ");
+        let line =
+            metrics.lines().find(|line| line.starts_with(&format!("{name}{{")) && line.contains(&labels));
+        line.unwrap_or_else(|| panic!("no {name} of rank {rank}: {metrics}"))
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
+    };
+    assert_eq!([0, 1, 2].map(|rank| of_rank("lineweave_rank_waited_for", rank)), [0.0, 2.0, 0.0]);
+    assert_eq!([0, 1, 2].map(|rank| of_rank("lineweave_rank_present", rank)), [1.0; 3]);
+    assert!(of_rank("lineweave_rank_waiting_seconds", 0) > 0.0, "{metrics}");
+    // Each metric says what it is before its values, as the format asks.
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        assert!(metrics.contains(&format!("# TYPE {name} ")), "{line}");
+    }
     let team = objects.iter().find(|o| o["kind"] == "team").unwrap();
     assert_eq!((&team["ranks"], &team["lost"]), (&3.into(), &Value::Null));
     assert_eq!(team["missing"][0]["ranks"], serde_json::json!([1]));

@@ -24,7 +24,7 @@ pub const PREFIX: &str = "LINEWEAVE_";
 const ROOT: &str = "LINEWEAVE_ROOT";
 
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`, and `mpi/chooser` for the last two.
-pub const LAUNCHERS: [&str; 10] = [
+pub const LAUNCHERS: [&str; 11] = [
     "LINEWEAVE_TEAM_FD",
     "LINEWEAVE_RANK",
     "LINEWEAVE_MPI_REPORT",
@@ -34,6 +34,7 @@ pub const LAUNCHERS: [&str; 10] = [
     "LINEWEAVE_RUN_COMMAND",
     "LINEWEAVE_RUN_SEEN",
     "LINEWEAVE_RUN_TOOLS",
+    "LINEWEAVE_RUN_OPENMP",
     "LINEWEAVE_NODE",
 ];
 

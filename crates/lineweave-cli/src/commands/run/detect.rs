@@ -121,8 +121,10 @@ pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
 /// Returns the file of a program if it names an MPI or a runtime of OpenMP itself, or is a Python.
 fn needs(name: &Path) -> Option<PathBuf> {
     let path = find(name)?;
-    (is_python(&path) || names(&path, |name| Abi::of_library(name).is_some() || is_openmp(name)))
-        .then_some(path)
+    let named = || names(&path, |name| Abi::of_library(name).is_some() || is_openmp(name));
+    // A library among the arguments is no program.
+    let starts = || matches!(elf::read(&path), Ok(Executable::Dynamic(_)));
+    (is_python(&path) || (named() && starts())).then_some(path)
 }
 
 /// Returns whether a program names an MPI itself.
@@ -198,7 +200,7 @@ impl Search {
         let named = elf::needed(path).ok().flatten().unwrap_or_default();
         let text = match !named.is_empty() && named.iter().all(|name| brings_no_other(name)) {
             true => named.join("\n"),
-            false => list(path, loader)?,
+            false => list(path, loader, "")?,
         };
         self.openmp |= libraries(&text).any(is_openmp);
         of_list(&text).unwrap_or_else(|| Err(Aside::NoMpi(path.to_owned())))
@@ -214,14 +216,14 @@ fn is_python(path: &Path) -> bool {
     name.starts_with("python") || name.starts_with("pypy")
 }
 
-/// Returns the loader's own list of the libraries that it would load. It does not start the program.
+/// Returns the loader's own list of the libraries that it would load, with one that is preloaded by its name. It does not start the program.
 ///
 /// # Errors
 /// [`Aside::Unreadable`] when the loader cannot be started.
-pub fn list(path: &Path, loader: &Path) -> Result<String, Aside> {
+pub fn list(path: &Path, loader: &Path, preloaded: &str) -> Result<String, Aside> {
     let unreadable = |why: String| Aside::Unreadable(path.to_owned(), why);
     let mut command = Command::new(loader);
-    command.arg("--list").arg(path).env_remove("LD_PRELOAD").stdin(Stdio::null());
+    command.arg("--list").arg(path).env("LD_PRELOAD", preloaded).stdin(Stdio::null());
     let listed = command.output().map_err(|e| unreadable(e.to_string()))?;
     Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
 }
@@ -245,12 +247,12 @@ fn brings_no_other(name: &str) -> bool {
         "libgfortran.so",
         "libquadmath.so",
     ];
-    let is_mpi = Abi::of_library(name).is_some_and(|abi| abi.is_ok()) || name.starts_with("libmpi_mpifh.so");
+    let is_mpi = Abi::of_library(name).is_some_and(|abi| abi.is_ok());
     is_mpi || name.starts_with("ld-linux") || SYSTEM.iter().any(|system| name.starts_with(system))
 }
 
 /// Returns whether a library is a runtime of OpenMP: GNU's, LLVM's, or Intel's, which has LLVM's interface.
-fn is_openmp(name: &str) -> bool {
+pub(super) fn is_openmp(name: &str) -> bool {
     ["libgomp.so", "libgomp-", "libomp.so", "libomp5.so", "libiomp5.so"].iter().any(|n| name.starts_with(n))
 }
 
@@ -294,6 +296,8 @@ mod tests {
             "libomp.so.5",
             "libopenblas.so.0",
             "libmpi.so.20",
+            // Linked with --as-needed, a Fortran program names it and not libmpi.
+            "libmpi_mpifh.so.40",
             "libcrypt.so.1",
             "./libmine.so",
         ] {

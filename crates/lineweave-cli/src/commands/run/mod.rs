@@ -7,6 +7,7 @@
 
 pub mod detect;
 mod elf;
+mod openmp;
 mod python;
 mod ranks;
 
@@ -17,6 +18,7 @@ use lineweave::cpus::UsableCpus;
 use lineweave::settings::Settings;
 use lineweave::topology::Hardware;
 use lineweave::tuning::check_named;
+use openmp::Runtime;
 use rustix::fs::{access, Access};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -28,7 +30,7 @@ use std::process::Command;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Start N processes as the ranks of one team; a Python script runs in its interpreter
-    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "trace", "tool", "mpi"])]
+    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "trace", "tool", "mpi", "openmp"])]
     ranks: Option<usize>,
     /// Write what was taken over of MPI, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
@@ -45,6 +47,9 @@ pub struct Arguments {
     /// The MPI that the program loads [default: found out]
     #[arg(long, value_enum)]
     mpi: Option<Abi>,
+    /// The runtime of OpenMP that the program loads late, as Python packages do: gnu, llvm or a file; it is loaded first
+    #[arg(long, value_name = "RUNTIME")]
+    openmp: Option<Runtime>,
     /// The program's name for itself: it is here again, from where it was loaded
     #[arg(long, hide = true, value_name = "NAME", allow_hyphen_values = true)]
     chosen: Option<OsString>,
@@ -62,6 +67,8 @@ pub(super) const CHOOSER: &str = "liblineweave_chooser.so";
 pub(super) const COMMAND: &str = "LINEWEAVE_RUN_COMMAND";
 /// Tools for MPI programs that are started by others.
 const TOOLS: &str = "LINEWEAVE_RUN_TOOLS";
+/// The late runtime of OpenMP of a program that is started by others.
+const OPENMP: &str = "LINEWEAVE_RUN_OPENMP";
 
 /// Returns whether this rank prints messages for all ranks.
 fn speaks() -> bool {
@@ -105,13 +112,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
     }
     let mut wanted = Vec::new();
-    let openmp = found.openmp && settings.run.openmp;
+    let runtime = runtime(arguments)?.filter(|_| settings.run.openmp);
+    let openmp = (found.openmp || runtime.is_some()) && settings.run.openmp;
     if openmp {
         wanted.push("liblineweave_openmp.so".to_owned());
     }
     match &found.mpi {
         Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", abi.name())),
-        Err(Aside::NoMpi(_)) if found.openmp || arguments.chosen.is_some() => {}
+        Err(Aside::NoMpi(_)) if openmp || found.openmp || arguments.chosen.is_some() => {}
         Err(why) if openmp => say(session, &format!("{why}; only its OpenMP runs with lineweave")),
         Err(why) if found.starter => {
             say(session, &format!("{why}; programs that it starts run with lineweave"))
@@ -130,17 +138,22 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let mut command = Command::new(program);
     command.args(rest);
+    if let Some(runtime) = &runtime {
+        // What our library leaves goes on to the next.
+        libraries.push(runtime.file()?);
+        command.env(OPENMP, runtime.text());
+    }
     if let Some(name) = &arguments.chosen {
         command.arg0(name);
     }
     let before = std::env::var_os(PRELOAD).unwrap_or_default();
-    match (libraries.is_empty(), found.mpi.is_ok()) {
-        (false, true) => command.env(PRELOAD, preload(&libraries, &tools, &before)),
-        (false, false) => command.env(PRELOAD, preload(&libraries, &[], &before)),
-        (true, _) => &mut command,
-    };
-    if found.starter && !tools.is_empty() {
-        command.env(TOOLS, tools.join(OsStr::new(":")));
+    // A shell that starts the program has no use for them.
+    let (tools, later) = if found.starter { (Vec::new(), tools) } else { (tools, Vec::new()) };
+    if !libraries.is_empty() || !tools.is_empty() {
+        command.env(PRELOAD, preload(&libraries, &tools, &before));
+    }
+    if !later.is_empty() {
+        command.env(TOOLS, later.join(OsStr::new(":")));
     }
     if found.starter || arguments.trace.is_some() {
         // By its path, wherever what is started stands.
@@ -173,6 +186,15 @@ fn tools(arguments: &Arguments) -> Result<Vec<OsString>, CliError> {
         ))),
     };
     arguments.tool.iter().map(found).collect()
+}
+
+/// The late runtime of OpenMP, named here or where the job began.
+fn runtime(arguments: &Arguments) -> Result<Option<Runtime>, CliError> {
+    match (&arguments.openmp, std::env::var(OPENMP)) {
+        (Some(named), _) => Ok(Some(named.clone())),
+        (None, Ok(before)) => before.parse().map(Some).map_err(CliError::NoLibrary),
+        (None, Err(_)) => Ok(None),
+    }
 }
 
 /// Runs what starts a job and stays, so that the job's timeline is written also if a rank dies. Ends with the program's exit status.
@@ -260,7 +282,11 @@ pub(super) fn library(file: &str) -> Result<PathBuf, String> {
 pub(super) fn preload(libraries: &[PathBuf], tools: &[OsString], before: &OsStr) -> OsString {
     let ours = libraries.iter().map(|path| path.as_os_str().to_owned());
     let before = before.to_string_lossy();
-    let kept = names(&before).filter(|path| !is_ours(path) && !tools.iter().any(|tool| tool == path));
+    let kept = names(&before).filter(|path| {
+        !is_ours(path)
+            && !tools.iter().any(|tool| tool == path)
+            && !libraries.iter().any(|own| own == Path::new(path))
+    });
     let (first, behind): (Vec<&str>, Vec<&str>) = kept.partition(|path| has_mpi(Path::new(path)));
     let words = |list: Vec<&str>| list.into_iter().map(OsString::from).collect::<Vec<_>>();
     [tools.to_vec(), words(first), ours.collect(), words(behind)].concat().join(OsStr::new(":"))

@@ -132,7 +132,7 @@ fn ask(python: &Path) -> Result<Said, Aside> {
                 let file = Path::new(file);
                 seen.push(file.to_owned());
                 let libraries = match elf::read(python) {
-                    Ok(Executable::Dynamic(loader)) => of_list(&list(file, &loader)?),
+                    Ok(Executable::Dynamic(loader)) => of_list(&list(file, &loader, "")?),
                     _ => None,
                 };
                 found = found.or(Some(libraries.unwrap_or_else(|| Err(Aside::NoMpi(file.to_owned())))));

@@ -1,6 +1,10 @@
 //! `lineweave who`: running and hung teams, rank by rank.
 
+mod prometheus;
+mod watch;
+
 use crate::error::CliError;
+use crate::files;
 use crate::output::table;
 use crate::session::Session;
 use lineweave::communicator::Setup;
@@ -10,13 +14,27 @@ use lineweave::segment::{Awaited, RankState};
 use lineweave::who::{self, RankView, TeamView};
 use lineweave_core::units::Nanos;
 use serde::Serialize;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use watch::Late;
 
 /// Arguments of `lineweave who`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Show only the teams of this process [default: of all processes that you may look at]
     pid: Option<u32>,
+    /// Look again every so many seconds, until interrupted, and show for whom others waited [default: 1]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = interval)]
+    watch: Option<Duration>,
+    /// Write metrics to this file instead, for the textfile collector of Prometheus' node exporter
+    #[arg(long, value_name = "FILE", value_parser = files::to_write)]
+    prometheus: Option<PathBuf>,
+}
+
+/// Reads the time between two looks.
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.01..=86400.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds from 0.01 to 86400".to_owned())
 }
 
 #[derive(Serialize)]
@@ -61,21 +79,50 @@ struct RankRow<'a> {
 /// # Errors
 /// [`CliError::Runtime`] when a process cannot be inspected; [`CliError::NoTeam`] when it has no team.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let teams = who::teams(arguments.pid)?;
-    if let (Some(pid), true) = (arguments.pid, teams.is_empty()) {
-        return Err(CliError::NoTeam { pid });
+    let mut late = Late::default();
+    let mut before = Instant::now();
+    loop {
+        let teams = who::teams(arguments.pid)?;
+        if let (Some(pid), true) = (arguments.pid, teams.is_empty()) {
+            return Err(CliError::NoTeam { pid });
+        }
+        late.saw(&teams, before.elapsed());
+        before = Instant::now();
+        match &arguments.prometheus {
+            Some(file) => files::replace(file, &prometheus::text(&teams, &late), "--prometheus")?,
+            None => show(&teams, &late, arguments.watch.is_some(), session)?,
+        }
+        let Some(interval) = arguments.watch else { return Ok(()) };
+        session.out.flush()?;
+        std::thread::sleep(interval);
     }
-    if teams.is_empty() && !session.out.is_json() {
+}
+
+/// Prints the teams; `again` over what was printed before, on a terminal.
+fn show(teams: &[TeamView], late: &Late, again: bool, session: &mut Session) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return teams.iter().try_for_each(|team| objects(team, session));
+    }
+    if again {
+        session.out.begin_anew()?;
+    }
+    if teams.is_empty() {
         return session.out.line("No team is running that this user may look at.");
     }
     for (i, team) in teams.iter().enumerate() {
-        if session.out.is_json() {
-            objects(team, session)?;
-        } else {
-            if i > 0 {
-                session.out.line("")?;
-            }
-            text(team, session)?;
+        if i > 0 {
+            session.out.line("")?;
+        }
+        text(team, session)?;
+        let waited_for = late.of(team);
+        if again && !waited_for.is_empty() {
+            let (shown, more) = waited_for.split_at(waited_for.len().min(8));
+            let shown: Vec<String> =
+                shown.iter().map(|(rank, waited)| format!("rank {rank} {}", since(*waited))).collect();
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            session
+                .out
+                .line(&format!("  others waited for {}{more}, since the watch began", shown.join(", ")))?;
         }
     }
     Ok(())
