@@ -71,9 +71,9 @@ pub enum CliError {
     NoTrace {
         /// The file that was named.
         timeline: PathBuf,
-        /// Where the record would be.
+        /// The folder in which the record would be.
         folder: PathBuf,
-        /// What is the matter with it.
+        /// The fault.
         reason: String,
     },
     /// Things that do not work on this node.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// A command, and its examples: the purpose, and the line that serves it.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 31] = [
+const EXAMPLES: [Examples; 32] = [
     (
         "lineweave",
         &[
@@ -33,7 +33,18 @@ const EXAMPLES: [Examples; 31] = [
     ("lineweave doctor", &[("Before a job starts, in a script", "lineweave doctor || exit 1")]),
     (
         "lineweave who",
-        &[("All teams on this machine", "lineweave who"), ("That of one process", "lineweave who 4711")],
+        &[
+            ("All teams on this machine", "lineweave who"),
+            ("That of one process, again every second", "lineweave who 4711 --watch"),
+            ("Metrics for Prometheus", "lineweave who --watch 15 --prometheus teams.prom"),
+        ],
+    ),
+    (
+        "lineweave trace",
+        &[
+            ("Record a job", "lineweave run --trace job.json -- mpirun -n 4 ./app"),
+            ("Of a job that died, with each rank's times", "lineweave trace job.json"),
+        ],
     ),
     (
         "lineweave list",

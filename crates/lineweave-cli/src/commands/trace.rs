@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(3);
 /// So many ranks that others waited for are named at the end of a job.
 const NAMED: usize = 3;
 
-/// What to write.
+/// The timeline to write.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// The file that `run --trace` named; what the ranks recorded is in FILE.parts
@@ -94,7 +94,7 @@ pub fn of_job(file: &Path, session: &mut Session) -> Result<(), CliError> {
     run(&Arguments { file: file.to_owned(), keep: false, of_job: true }, session)
 }
 
-/// What lineweave's plans take by this machine's costs, for the shapes that occur most often, and where these costs come from.
+/// Returns what lineweave's plans take by this machine's costs, for the shapes that occur most often, and the source of these costs.
 fn predict(
     parts: &[Part],
     settings: &Settings,

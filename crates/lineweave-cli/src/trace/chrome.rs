@@ -144,7 +144,7 @@ pub fn timeline(
     serde_json::to_vec(&timeline).unwrap_or_default()
 }
 
-/// What a prediction of a call is for, if lineweave has such a collective.
+/// Returns the shape by which a call is predicted, if lineweave has such a collective.
 pub fn shape(call: &Call) -> Option<Shape> {
     let (_, ranks) = call.place.filter(|(_, size)| *size > 1)?;
     call.collective().filter(|_| !call.started)?;
@@ -165,7 +165,7 @@ fn meta<'a>(what: &str, pid: usize, tid: usize, name: String) -> Event<'a> {
     }
 }
 
-/// Where a rank's events go.
+/// The row of a rank, to which its events go.
 #[derive(Clone, Copy)]
 struct Lane {
     pid: usize,

@@ -35,7 +35,7 @@ pub struct Call {
     pub started: bool,
 }
 
-/// What one rank recorded.
+/// The record of one rank.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Its rank in `MPI_COMM_WORLD`.
@@ -46,7 +46,7 @@ pub struct Part {
     pub pid: u32,
     /// Its node's name.
     pub node: String,
-    /// What the MPI calls itself.
+    /// Name that the MPI has for itself.
     pub mpi: String,
     /// True if the rank came to `MPI_Finalize`.
     pub complete: bool,
@@ -163,7 +163,7 @@ fn call(mut from: Bytes, since_1970: i64, kinds: &[String], reasons: &[String]) 
 }
 
 impl Call {
-    /// What took so long.
+    /// Returns the duration.
     pub fn took_ns(&self) -> i64 {
         self.to_ns - self.from_ns
     }

@@ -1,4 +1,4 @@
-//! Who waited for whom: the calls of all ranks that are one collective, and which of them came too late for the others.
+//! Waits of ranks for each other: the calls of all ranks that are one collective, and those that came too late for the others.
 //!
 //! A rank waits from its own beginning until the last of those came that its result needs: all ranks, the root, all but itself at the root, or those of
 //! lower rank. What it takes after that is the collective itself.
@@ -31,7 +31,7 @@ fn needs(kind: &str) -> Option<Needs> {
 pub struct Wait {
     /// The part that it waited for.
     pub part: usize,
-    /// How long.
+    /// Duration.
     pub ns: i64,
 }
 
@@ -79,7 +79,7 @@ fn latest(needs: Needs, calls: &[&Call], i: usize) -> Option<usize> {
     (0..calls.len()).filter(counts).max_by_key(|&j| calls[j].from_ns)
 }
 
-/// What one rank spent, and what others spent for it.
+/// Time that one rank spent, and time that others spent for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Time in collective calls.

@@ -5,7 +5,7 @@ use lineweave::who::TeamView;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How long others waited for each rank, by what each look showed.
+/// Time that others waited for each rank, by what each look showed.
 #[derive(Debug, Default)]
 pub struct Late(HashMap<(u64, u64, usize), Duration>);
 
