@@ -183,6 +183,18 @@ pub enum CliError {
         /// The plan's name.
         plan: String,
     },
+    /// A timeline without calls of a kind.
+    #[error("{}: expected calls of {plan} of {bytes} B among {ranks} ranks that lineweave carried out, and all ranks recorded; found none", path.display())]
+    NoCalls {
+        /// The timeline.
+        path: PathBuf,
+        /// The plan's name.
+        plan: String,
+        /// The number of ranks.
+        ranks: usize,
+        /// The length of the message.
+        bytes: usize,
+    },
     /// Output in pixels without a file to write to.
     #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
     NoFile,

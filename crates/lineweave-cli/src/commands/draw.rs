@@ -5,6 +5,7 @@ use crate::files::replace;
 use crate::files::to_write;
 use crate::question::{algorithm, collective, read_plan, Wanted};
 use crate::session::{Costs, Session};
+use crate::trace::measured::nearest;
 use lineweave_core::collective::Collective;
 use lineweave_core::cost;
 use lineweave_core::plan::Plan;
@@ -12,7 +13,7 @@ use lineweave_core::topology::Shape;
 use lineweave_lab::draw;
 use lineweave_lab::simulate::{simulate, Fidelity, Options};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The arguments by which a plan is made, rather than read.
 const MADE: [&str; 8] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct", "counts"];
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// One call on an axis of time: who waits how long for whom, and the critical path; predicted, and simulated where --machine says enough
     #[arg(long)]
     time: bool,
+    /// With --time, show beside it a call that a job made: a timeline of `lineweave run --trace`
+    #[arg(long, value_name = "FILE.json", requires = "time")]
+    measured: Option<PathBuf>,
     /// Where to, by a name that ends in .svg [default: standard output]
     #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
     output: Option<PathBuf>,
@@ -48,7 +52,7 @@ pub(super) fn svg(name: &str) -> Result<PathBuf, String> {
 }
 
 /// Draws the plan on an axis of time, on the CPUs that ranks are placed on.
-fn timed(plan: &Plan, session: &mut Session) -> Result<String, CliError> {
+fn timed(plan: &Plan, measured: Option<&Path>, session: &mut Session) -> Result<String, CliError> {
     let Costs { tuning, topology, machine, .. } = session.costs()?;
     let shape = Shape::place(plan.ranks, &topology);
     let mut traces = Vec::new();
@@ -64,6 +68,9 @@ fn timed(plan: &Plan, session: &mut Session) -> Result<String, CliError> {
             Err(why) if traces.is_empty() => return Err(why.into()),
             Err(why) => session.out.warn(&format!("not simulated: {why}")),
         }
+    }
+    if let Some(file) = measured {
+        traces.push(nearest(file, plan)?);
     }
     match traces.is_empty() {
         true => Err(CliError::NoTimes { plan: plan.name() }),
@@ -94,7 +101,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         (None, None) => return Ok(()),
     };
     let svg = match arguments.time {
-        true => timed(&plan, session)?,
+        true => timed(&plan, arguments.measured.as_deref(), session)?,
         false => draw::plan(&plan),
     };
     if let Some(file) = &arguments.output {

@@ -62,6 +62,8 @@ struct CallArgs<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<usize>,
     communicator: String,
     call: u64,
@@ -115,6 +117,7 @@ pub fn timeline(
             let args = CallArgs {
                 bytes: call.bytes,
                 ranks: call.place.map(|(_, size)| size),
+                rank: call.place.map(|(rank, _)| rank),
                 root: call.root,
                 communicator: format!("{:#018x}", call.comm),
                 call: call.number,

@@ -1,6 +1,7 @@
 //! The timeline of an MPI job: what each rank recorded (`mpi/src/trace.c`), who waited for whom, and a file that trace viewers open.
 
 pub mod chrome;
+pub mod measured;
 pub mod record;
 pub mod waits;
 
