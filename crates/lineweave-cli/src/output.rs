@@ -122,8 +122,19 @@ impl Output {
     /// # Errors
     /// [`CliError::Output`].
     pub fn table(&mut self, table: &Table) -> Result<(), CliError> {
+        self.table_marking(table, |_| false)
+    }
+
+    /// Prints a table, and where the terminal has colours in bold the lines for which `chosen` is true.
+    ///
+    /// # Errors
+    /// [`CliError::Output`].
+    pub fn table_marking(&mut self, table: &Table, chosen: impl Fn(&str) -> bool) -> Result<(), CliError> {
         for line in table.lines() {
-            self.text(line.trim_end())?;
+            match chosen(&line) {
+                true => self.text(&style(line.trim_end()).bold().green().to_string())?,
+                false => self.text(line.trim_end())?,
+            }
             self.text("\n")?;
         }
         Ok(())

@@ -326,5 +326,7 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
         rows.add_row(cells.into_iter().chain([c.named(question.bytes).to_string(), remark.to_owned()]));
     }
     session.out.line("")?;
-    session.out.table(&rows)
+    let name =
+        Named::new(chosen.algorithm.name, &chosen.params).by(chosen.window, question.bytes).to_string();
+    session.out.table_marking(&rows, |line| line.split("  ").any(|cell| cell.trim() == name))
 }

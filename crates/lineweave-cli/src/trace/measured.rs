@@ -50,7 +50,7 @@ struct Part {
     to: f64,
 }
 
-/// Returns, of the calls that the plan is for and lineweave carried out, the one whose ranks entered closest together.
+/// Returns one of the calls that the plan is for and lineweave carried out: of the tenth whose ranks entered closest together, the median one.
 ///
 /// # Errors
 /// [`CliError::Read`] or [`CliError::Malformed`] for a file that is no timeline; [`CliError::NoCalls`].
@@ -71,20 +71,25 @@ pub fn nearest(file: &Path, plan: &Plan) -> Result<Trace, CliError> {
         let last = parts.iter().map(|part| part.from).fold(f64::MIN, f64::max);
         last - parts.iter().map(|part| part.from).fold(f64::MAX, f64::min)
     };
-    let closest = calls.iter().min_by(|a, b| spread(a).total_cmp(&spread(b)));
+    let took = |parts: &Vec<Part>| parts.iter().map(|part| part.to - part.from).fold(0.0, f64::max);
+    let mut closest: Vec<&Vec<Part>> = calls.iter().collect();
+    closest.sort_by(|a, b| spread(a).total_cmp(&spread(b)));
+    closest.truncate(calls.len().div_ceil(10));
+    closest.sort_by(|a, b| took(a).total_cmp(&took(b)));
     let none = || CliError::NoCalls {
         path: file.to_owned(),
         plan: plan.name(),
         ranks: plan.ranks,
         bytes: plan.bytes,
     };
-    let parts = closest.ok_or_else(none)?;
+    let parts = *closest.get(closest.len() / 2).ok_or_else(none)?;
     let within = Nanos(spread(parts) * 1e3);
-    Ok(trace(
-        plan,
-        parts,
-        &format!("of {} calls, the one whose ranks entered closest together, within {within}", calls.len()),
-    ))
+    let about = format!(
+        "the median of the {} of {} calls whose ranks entered closest together; this one within {within}",
+        closest.len(),
+        calls.len()
+    );
+    Ok(trace(plan, parts, about))
 }
 
 /// The calls in which all ranks of the plan took part.
@@ -112,7 +117,7 @@ fn calls(timeline: &Timeline, plan: &Plan) -> Vec<Vec<Part>> {
 }
 
 /// Each rank's wait for the last to come, and the rest of its call.
-fn trace(plan: &Plan, parts: &[Part], about: &str) -> Trace {
+fn trace(plan: &Plan, parts: &[Part], about: String) -> Trace {
     let began = parts.iter().map(|part| part.from).fold(f64::MAX, f64::min);
     let last = parts.iter().map(|part| part.from).fold(f64::MIN, f64::max);
     let picos = |us: f64| Picos(((us - began).max(0.0) * 1e6).round() as u64);
@@ -134,7 +139,7 @@ fn trace(plan: &Plan, parts: &[Part], about: &str) -> Trace {
         if met > part.from {
             event(0, Kind::Wait, part.from, met, "waits for the last to come".to_owned());
         }
-        event(1, Kind::Move, met, part.to, format!("the rest of the call; {about}"));
+        event(1, Kind::Move, met, part.to, about.clone());
     }
     trace
 }

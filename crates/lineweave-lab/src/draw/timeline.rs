@@ -8,7 +8,7 @@ use super::plan::title;
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{ADD, FOLD, INK, PALE, PAPER, RULE, SOFT, SYNC, TRANSFER};
 use lineweave_core::plan::Plan;
-use lineweave_core::trace::{Kind, Picos, Trace};
+use lineweave_core::trace::{Clock, Kind, Picos, Trace};
 use lineweave_core::units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 
@@ -68,7 +68,9 @@ impl Frame {
 pub fn timeline(plan: &Plan, traces: &[Trace]) -> String {
     let run = |trace| {
         let causes = causes(plan, trace);
-        Run { path: critical(trace, &causes), trace, causes }
+        // Of a program's call it is not known what its ranks did within it.
+        let whole = trace.clock == Clock::Measured && causes.iter().all(Option::is_none);
+        Run { path: if whole { Vec::new() } else { critical(trace, &causes) }, trace, causes }
     };
     let runs: Vec<Run> = traces.iter().map(run).collect();
     let lanes = lanes(plan, &runs);
@@ -205,6 +207,9 @@ fn arrow(svg: &mut Svg, from: Point, to: Point, stroke: Stroke) {
 
 /// The critical path and the longest waits in words, as far as there is room.
 fn told(run: &Run, room: f64) -> String {
+    if run.path.is_empty() {
+        return run.trace.events.last().map(|event| event.text.clone()).unwrap_or_default();
+    }
     let mut ranks: Vec<usize> = run.path.iter().map(|hop| run.trace.events[hop.event].rank.index()).collect();
     ranks.dedup();
     let path = match ranks.len() {
