@@ -17,6 +17,8 @@ const ROW: usize = 8;
 const NAME: f64 = 18.0;
 /// A CPU's square in the leaf that is open.
 const CPU: f64 = 34.0;
+/// From one CPU of an open leaf to the next.
+const STEP: f64 = CPU + 18.0;
 
 /// Draws `leaves` by packages, and the first of them open. `tree` has pairs of indices of CPUs, giver first.
 pub(super) fn draw(
@@ -90,8 +92,10 @@ pub(super) fn draw(
     // 3. One leaf, open.
     let mut width = broad + 2.0 * LEFT;
     if let Some(first) = leaves.first() {
+        // As broad as the packages, and broad enough for arrows between its CPUs, which bend more the farther they go.
+        let broad = broad.max(28.0 + ROW.min(first.cpus.len()) as f64 * STEP);
         let bottom = open(&mut svg, topology, first, (LEFT, top + 6.0), broad, tree);
-        width = width.max(LEFT * 2.0 + 12.0 * CPU);
+        width = width.max(LEFT * 2.0 + broad);
         top = bottom;
     }
     if let Some(root) = tree.iter().map(|t| t.0).find(|root| tree.iter().all(|t| t.1 != *root)) {
@@ -120,10 +124,9 @@ fn open(
     tree: &[(usize, usize)],
 ) -> f64 {
     let shown: Vec<usize> = leaf.cpus.iter().copied().take(OPEN).collect();
-    let step = CPU + 18.0;
-    let columns = (((broad - 28.0) / step).floor() as usize).clamp(1, shown.len().max(1));
+    let columns = (((broad - 28.0) / STEP).floor() as usize).clamp(1, shown.len().max(1));
     let rows = shown.len().div_ceil(columns) as f64;
-    let size = (broad, NAME + rows * step + 12.0);
+    let size = (broad, NAME + rows * STEP + 12.0);
     svg.framed(at, size, "#d6eadf", "#abd0bd", 5.0);
     let more = if shown.len() < leaf.cpus.len() { ", the first of its CPUs" } else { ", CPU by CPU" };
     svg.text(
@@ -135,7 +138,7 @@ fn open(
         &format!("{}{more}", leaf.name),
     );
     let corner = |i: usize| {
-        (at.0 + 14.0 + (i % columns) as f64 * step, at.1 + NAME + 8.0 + (i / columns) as f64 * step)
+        (at.0 + 14.0 + (i % columns) as f64 * STEP, at.1 + NAME + 8.0 + (i / columns) as f64 * STEP)
     };
     let centre = |cpu: usize| {
         let i = shown.iter().position(|c| *c == cpu)?;
