@@ -139,6 +139,10 @@ static bool reserve(uint32_t to)
     while (fine && ready < to) {
         uint32_t more = header->capacity - ready < CHUNK ? header->capacity - ready : CHUNK;
         fine = posix_fallocate(file, HEADER + (off_t)ready * (off_t)sizeof(struct lwm_traced), (off_t)more * (off_t)sizeof(struct lwm_traced)) == 0;
+#ifdef MADV_POPULATE_WRITE
+        /* At once: a fault for each page would fall into some call. Kernels before 5.14 refuse, and then it does. */
+        if (fine) madvise(records + ready, more * sizeof *records, MADV_POPULATE_WRITE);
+#endif
         if (fine) __atomic_store_n(&ready, ready + more, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
