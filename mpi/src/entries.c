@@ -136,14 +136,16 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *inside)
     return 1;
 }
 
+/* Returns whether the host's own library is the caller. */
+static bool is_host(const void *caller) { return (uintptr_t)caller - lwm_host_code[0] < lwm_host_code[1]; }
+
 /* Returns the function for a call of that form, in a process whose MPI is this library's. */
 static void *ours(const struct lwm_entry *entry, enum form form, const void *caller)
 {
     void *barrier = lwm_pmpi_of_library("Barrier");
     if (lwm_host_code[1] == 0 && barrier) dl_iterate_phdr(find_code, barrier);
     const char *name = entry->name + strlen("MPI_");
-    bool by_host = (uintptr_t)caller - lwm_host_code[0] < lwm_host_code[1];
-    if (form == BY_HOST || (form == PROFILED && by_host)) return lwm_pmpi(name);
+    if (form == BY_HOST || (form == PROFILED && is_host(caller))) return lwm_pmpi(name);
     const char *file = NULL;
     void *tool = lwm_tool(name, form == PROFILED, &file);
     if (tool) {
@@ -177,7 +179,7 @@ __attribute__((visibility("hidden"))) void *lwm_entry_of(unsigned which, const v
         abort();
     }
     if (kind == OTHER) say_other(loaded.other_path);
-    bool for_all = kind == OTHER || (kind == OURS && (form != PROFILED || target == entry->own || target == entry->traced));
+    bool for_all = kind == OTHER || (kind == OURS && !(form == PROFILED && is_host(caller)));
     if (for_all) __atomic_store_n(&lwm_entries[which], target, __ATOMIC_RELEASE);
     return target;
 }

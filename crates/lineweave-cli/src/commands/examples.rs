@@ -42,8 +42,8 @@ const EXAMPLES: [Examples; 32] = [
     (
         "lineweave trace",
         &[
-            ("Record a job", "lineweave run --trace job.json -- mpirun -n 4 ./app"),
             ("Of a job that died, with each rank's times", "lineweave trace job.json"),
+            ("Each rank's times as JSON, and the records stay", "lineweave trace job.json --keep --json"),
         ],
     ),
     (
@@ -81,6 +81,10 @@ const EXAMPLES: [Examples; 32] = [
             (
                 "The same, with what was taken over",
                 "mpirun -n 4 lineweave run --report taken.jsonl -- ./program",
+            ),
+            (
+                "With a timeline of who waited for whom",
+                "lineweave run --trace job.json -- mpirun -n 4 ./program",
             ),
             ("A program of lineweave's own, as 4 ranks", "lineweave run -n 4 -- python3 script.py"),
             ("The barriers of an OpenMP program", "lineweave run -- ./openmp-program"),

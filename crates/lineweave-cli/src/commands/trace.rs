@@ -9,12 +9,11 @@ use crate::session::Session;
 use crate::trace::chrome::{shape, timeline, Shape};
 use crate::trace::record::Part;
 use crate::trace::waits::{self, Total};
-use crate::trace::{folder, load};
+use crate::trace::{load, remove};
 use lineweave::settings::Settings;
 use lineweave_core::units::Nanos;
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -74,8 +73,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let (predicted, by) = predict(&parts, &settings, session)?;
     files::replace_bytes(&arguments.file, &timeline(&parts, &waits, &predicted, &by), "FILE")?;
     if !arguments.keep {
-        // What another process holds open or somebody else owns stays, and does no harm.
-        let _ = fs::remove_dir_all(folder(&arguments.file));
+        remove(&arguments.file);
     }
     if arguments.of_job {
         if !settings.run.quiet {

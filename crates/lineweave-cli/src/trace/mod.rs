@@ -17,6 +17,27 @@ pub fn folder(timeline: &Path) -> PathBuf {
     name.into()
 }
 
+/// Returns a file that is a record by its name, and whether its rank came to `MPI_Finalize`.
+fn record_of(path: PathBuf) -> Option<(PathBuf, bool)> {
+    let complete = match path.extension().and_then(|end| end.to_str()) {
+        Some("complete") => true,
+        Some("running") => false,
+        _ => return None,
+    };
+    Some((path, complete))
+}
+
+/// Removes the records, and their folder if nothing else is in it. What somebody else owns stays, and does no harm.
+pub fn remove(timeline: &Path) {
+    let folder = folder(timeline);
+    for (path, _) in
+        fs::read_dir(&folder).into_iter().flatten().flatten().filter_map(|entry| record_of(entry.path()))
+    {
+        let _ = fs::remove_file(path);
+    }
+    let _ = fs::remove_dir(folder);
+}
+
 /// Returns what the ranks recorded, by node and rank, and what to say about files that cannot be read.
 ///
 /// # Errors
@@ -27,12 +48,7 @@ pub fn load(timeline: &Path) -> Result<(Vec<Part>, Vec<String>), CliError> {
         |reason: String| CliError::NoTrace { timeline: timeline.to_owned(), folder: folder.clone(), reason };
     let entries = fs::read_dir(&folder).map_err(|e| none(e.to_string()))?;
     let (mut parts, mut warnings) = (Vec::new(), Vec::new());
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let complete = match path.extension().and_then(|end| end.to_str()) {
-            Some("complete") => true,
-            Some("running") => false,
-            _ => continue,
-        };
+    for (path, complete) in entries.flatten().filter_map(|entry| record_of(entry.path())) {
         match Part::load(&path, complete) {
             Ok(part) => parts.push(part),
             Err(reason) => warnings.push(format!("{}: {reason}; it is left out", path.display())),
