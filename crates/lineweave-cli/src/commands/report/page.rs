@@ -168,7 +168,7 @@ pub fn svg(title: &str, answers: &[Answer], sections: &[Section]) -> String {
     let name = escape(title);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{y:.0}\" \
-         viewBox=\"0 0 {width:.0} {y:.0}\" role=\"img\" aria-label=\"{name}\">\n<title>{name}</title>\n\
+         viewBox=\"0 0 {width:.0} {y:.0}\" style=\"max-width:100%;height:auto\" role=\"img\" aria-label=\"{name}\">\n<title>{name}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{body}</svg>\n"
     )
 }
