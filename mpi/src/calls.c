@@ -243,17 +243,11 @@ static bool failed(struct lwm_call *call, const char *what, const char *why)
     return true;
 }
 
-static const char *const names[LWM_KINDS] = {
-#define K(name, text) text,
-#include "kinds.def"
-#undef K
-};
-
-bool lwm_short(struct lwm_call *call) { return failed(call, names[call->kind], "no memory to pack in, or the host cannot pack this type"); }
+bool lwm_short(struct lwm_call *call) { return failed(call, lwm_kind_names[call->kind], "no memory to pack in, or the host cannot pack this type"); }
 
 bool lwm_done(struct lwm_call *call, lw_status status)
 {
-    if (LWM_UNLIKELY(status != LW_OK)) return failed(call, names[call->kind], lw_last_error());
+    if (LWM_UNLIKELY(status != LW_OK)) return failed(call, lwm_kind_names[call->kind], lw_last_error());
     count_taken(call);
     call->result = 0;
     return true;

@@ -115,7 +115,7 @@ static void say_past(const char *file)
             name ? name + 1 : file, file);
 }
 
-/* Where the host's code is, and how long that is: of which PMPI_x asks whether it is its caller. */
+/* Address and length of the host's code. PMPI_x looks whether its caller lies in it. */
 __attribute__((visibility("hidden"))) uintptr_t lwm_host_code[2];
 
 static int find_code(struct dl_phdr_info *info, size_t size, void *inside)

@@ -122,6 +122,8 @@ struct lwm_count {
     uint64_t why[LWM_REASONS];
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+/* Names of the kinds of calls and of the reasons, as reports have them. */
+extern const char *const lwm_kind_names[LWM_KINDS], *const lwm_reason_names[LWM_REASONS];
 
 /* Costs of communicators at this rank before lineweave could serve them: the number that got a team, the number of these by meeting, and their
  * time; and the plans that they held at their end, or when the table was made, and the time to make all their plans. */

@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[] = {
+const char *const lwm_kind_names[LWM_KINDS] = {
 #define K(name, text) text,
 #include "kinds.def"
 #undef K
 };
-static const char *const reasons[] = {
+const char *const lwm_reason_names[LWM_REASONS] = {
 #define R(name, text) text,
 #include "reasons.def"
 #undef R
@@ -107,12 +107,12 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
             char ours[24] = "-", theirs[24] = "-";
             if (n->taken_timed) snprintf(ours, sizeof ours, "%.2f", per(n->taken_ns, n->taken_timed) / 1e3);
             if (n->passed_timed) snprintf(theirs, sizeof theirs, "%.2f", per(n->passed_ns, n->passed_timed) / 1e3);
-            fprintf(stderr, "  %-21s %-11s %12llu %12llu %12.1f %11s %11s\n", kinds[k], classes[c], (unsigned long long)n->taken,
+            fprintf(stderr, "  %-21s %-11s %12llu %12llu %12.1f %11s %11s\n", lwm_kind_names[k], classes[c], (unsigned long long)n->taken,
                     (unsigned long long)n->passed, (double)n->taken_bytes / (1 << 20), ours, theirs);
         }
     }
     for (int r = 1; r < LWM_REASONS; r++) {
-        if (why[r]) fprintf(stderr, "  %llu passed on: %s\n", (unsigned long long)why[r], reasons[r]);
+        if (why[r]) fprintf(stderr, "  %llu passed on: %s\n", (unsigned long long)why[r], lwm_reason_names[r]);
     }
     if (setup[LWM_TEAMS] > 0) {
         fprintf(stderr, "  setting up: %.1f communicators a rank got a team, %.1f of them by meeting, in %.1f ms\n",
@@ -132,7 +132,7 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
         for (int c = 0; c < LWM_CLASSES; c++) {
             const struct lwm_count *n = &counts[k * LWM_CLASSES + c];
             if (n->taken + n->passed == 0) continue;
-            fprintf(file, "{\"schema\":1,\"kind\":\"mpi-collective\",\"collective\":\"%s\",", kinds[k]);
+            fprintf(file, "{\"schema\":1,\"kind\":\"mpi-collective\",\"collective\":\"%s\",", lwm_kind_names[k]);
             if (limits[c] >= 0) fprintf(file, "\"at_most_bytes\":%lld,", limits[c]);
             else fprintf(file, "\"at_most_bytes\":null,");
             fprintf(file, "\"taken\":%llu,\"taken_bytes\":%llu,\"passed\":%llu,", (unsigned long long)n->taken,
@@ -146,7 +146,7 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
             const char *comma = "";
             for (int r = 1; r < LWM_REASONS; r++) {
                 if (!n->why[r]) continue;
-                fprintf(file, "%s\"%s\":%llu", comma, reasons[r], (unsigned long long)n->why[r]);
+                fprintf(file, "%s\"%s\":%llu", comma, lwm_reason_names[r], (unsigned long long)n->why[r]);
                 comma = ",";
             }
             fprintf(file, "}}\n");

@@ -30,14 +30,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a file begins with; the reader knows this layout. */
+/* The beginning of a file; the reader knows this layout. */
 struct header {
     char magic[8];
     uint32_t capacity, record_bytes;
     uint64_t recorded;    /* calls so far, of which the last `capacity` are there */
     int32_t rank, size, pid, pad;
     uint64_t world;       /* the name of MPI_COMM_WORLD: of one job, all ranks' that MPI_Init joined */
-    int64_t real_ns;      /* what to add to a record's times for the time since 1970 */
+    int64_t real_ns;      /* added to a record's times, gives the time since 1970, unless this rank was interrupted between both clocks */
     char node[64], mpi[64];
     char kinds[1024], reasons[2048]; /* names, a line each */
 };
@@ -55,7 +55,7 @@ static uint32_t ready;
 static int file = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The call that this thread is in: -1 until it is known what became of it. */
+/* The outcome of the call that this thread is in, as lwm_trace_saw has it; -1 until it is known. */
 static __thread __attribute__((tls_model("initial-exec"))) struct { int why; size_t bytes; } seen;
 
 /* ---- the folder ---- */
@@ -69,7 +69,7 @@ static int lock_folder(void)
     return held;
 }
 
-/* Whether a file is of a process of this node that is gone, and of another job. */
+/* Returns whether a file was left by another job: its process was on this node, and is gone. */
 static bool is_left_over(int held, const char *name)
 {
     struct header other;
@@ -101,16 +101,6 @@ static int look_through(int held, bool removes)
 
 static void describe(uint32_t capacity)
 {
-    static const char *const kinds[] = {
-#define K(name, text) text,
-#include "kinds.def"
-#undef K
-    };
-    static const char *const reasons[] = {
-#define R(name, text) text,
-#include "reasons.def"
-#undef R
-    };
     struct timespec real;
     clock_gettime(CLOCK_REALTIME, &real);
     header->capacity = capacity;
@@ -123,10 +113,10 @@ static void describe(uint32_t capacity)
     gethostname(header->node, sizeof header->node - 1);
     snprintf(header->mpi, sizeof header->mpi, "%s", lwm_host_title);
     size_t at = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) at += (size_t)snprintf(header->kinds + at, sizeof header->kinds - at, "%s\n", kinds[i]);
+    for (int i = 0; i < LWM_KINDS; i++) at += (size_t)snprintf(header->kinds + at, sizeof header->kinds - at, "%s\n", lwm_kind_names[i]);
     at = 0;
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        at += (size_t)snprintf(header->reasons + at, sizeof header->reasons - at, "%s\n", reasons[i]);
+    for (int i = 0; i < LWM_REASONS; i++) {
+        at += (size_t)snprintf(header->reasons + at, sizeof header->reasons - at, "%s\n", lwm_reason_names[i]);
     }
     memcpy(header->magic, MAGIC, 8);
 }
@@ -218,7 +208,7 @@ void lwm_trace_close(void)
 
 /* ---- a call ---- */
 
-/* Where the arguments of a call say communicator and root. */
+/* The calls that are recorded, and which of their arguments are communicator and root. */
 static const struct what { const char *name; int8_t kind, comm, root; } whats[] = {
     {"Barrier", LWM_BARRIER, 0, -1}, {"Bcast", LWM_BCAST, 4, 3}, {"Reduce", LWM_REDUCE, 6, 5}, {"Allreduce", LWM_ALLREDUCE, 5, -1},
     {"Gather", LWM_GATHER, 7, 6}, {"Scatter", LWM_SCATTER, 7, 6}, {"Allgather", LWM_ALLGATHER, 6, -1}, {"Alltoall", LWM_ALLTOALL, 6, -1},
@@ -278,7 +268,7 @@ static void keep(const struct lwm_traced *call)
     __atomic_store_n(&to->end_ns, call->end_ns, __ATOMIC_RELEASE);
 }
 
-/* What `traced` keeps of a call (mpi/build): where its arguments in registers were, and 64 bytes for what is known of it. */
+/* The memory that `traced` keeps for a call (mpi/build): the arguments that were in registers, and room for 64 bytes more. */
 struct frame {
     uintptr_t registers[6];
     const struct what *what;

@@ -17,16 +17,16 @@ struct lwm_traced {
 };
 _Static_assert(sizeof(struct lwm_traced) == 64, "the reader (lineweave-cli/src/trace) knows this layout");
 
-/* From MPI_Init on, where calls are recorded. */
+/* True from MPI_Init on if calls are recorded. */
 extern bool lwm_tracing;
 /* Opens this rank's file if LINEWEAVE_MPI_TRACE names one; closes it, and has the last of all ranks write the timeline. */
 void lwm_trace_open(void);
 void lwm_trace_close(void);
-/* Whether calls of this name are recorded, as jump number `which` of all (entries.c). */
+/* Returns whether calls of this name are recorded, as jump number `which` of all (entries.c). */
 bool lwm_trace_wants(unsigned which, const char *name);
-/* What became of the call that this thread is in: carried out (LWM_REASONS), or why not. */
+/* Notes the outcome of the call that this thread is in: carried out (LWM_REASONS), or the reason why not. */
 void lwm_trace_saw(int why, size_t bytes);
-/* A started call of lineweave's that is over. */
+/* Records a started call of lineweave's that is over. */
 void lwm_trace_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm);
 
 #endif

@@ -23,7 +23,7 @@ pub const PREFIX: &str = "LINEWEAVE_";
 /// Set by an environment module, for scripts: see `packaging/lmod`. Nothing reads it here, and nothing is said of it.
 const ROOT: &str = "LINEWEAVE_ROOT";
 
-/// Set by whoever starts a rank, not by a person: see `team::from_environment`, and `mpi/chooser` for the last two.
+/// Set by whoever starts a rank, not by a person: see `team::from_environment`; `LINEWEAVE_RUN_*` are for `mpi/chooser` and the command that it starts.
 pub const LAUNCHERS: [&str; 11] = [
     "LINEWEAVE_TEAM_FD",
     "LINEWEAVE_RANK",
