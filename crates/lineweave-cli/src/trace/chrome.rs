@@ -4,6 +4,7 @@
 
 use super::record::{Call, Part};
 use super::waits::Waits;
+use lineweave_core::collective::Collective;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 const SHORTEST_NS: i64 = 1000;
 
 /// A collective, its ranks and its bytes: what a prediction is for.
-pub type Shape = (String, usize, u64);
+pub type Shape = (Collective, usize, u64);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -150,8 +151,8 @@ pub fn timeline(
 /// Returns the shape by which a call is predicted, if lineweave has such a collective.
 pub fn shape(call: &Call) -> Option<Shape> {
     let (_, ranks) = call.place.filter(|(_, size)| *size > 1)?;
-    call.collective().filter(|_| !call.started)?;
-    Some((call.kind.clone(), ranks, call.bytes))
+    let collective = call.collective().filter(|_| !call.started)?;
+    Some((collective, ranks, call.bytes))
 }
 
 fn meta<'a>(what: &str, pid: usize, tid: usize, name: String) -> Event<'a> {
@@ -223,7 +224,7 @@ mod tests {
         let parts: Vec<Part> = [(0, 100), (1, 4100)]
             .map(|(rank, from)| Part::read(&file(rank, 4, 1, &records(from, rank)), rank == 0).unwrap())
             .into();
-        let predicted = HashMap::from([(("barrier".to_owned(), 2, 8), 120.4)]);
+        let predicted = HashMap::from([((Collective::Barrier, 2, 8), 120.4)]);
         let text = timeline(&parts, &waits::find(&parts), &predicted, "this machine");
         let read: Value = serde_json::from_slice(&text).unwrap();
         let events = read["traceEvents"].as_array().unwrap();

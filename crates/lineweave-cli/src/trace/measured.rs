@@ -1,7 +1,7 @@
 //! One call of a timeline beside its plan: for drawings that show what was measured under what was predicted.
 
+use super::record::collective;
 use crate::error::CliError;
-use lineweave_core::collective::Collective;
 use lineweave_core::plan::Plan;
 use lineweave_core::trace::{Clock, Event, Kind, Picos, Trace};
 use lineweave_core::units::{Nanos, Rank};
@@ -94,18 +94,15 @@ pub fn nearest(file: &Path, plan: &Plan) -> Result<Trace, CliError> {
 
 /// The calls in which all ranks of the plan took part.
 fn calls(timeline: &Timeline, plan: &Plan) -> Vec<Vec<Part>> {
-    let collective = plan.collective;
-    let name = match collective {
-        Collective::ReduceScatter => "reduce_scatter_block".to_owned(),
-        other => other.to_string(),
-    };
+    let wanted = plan.collective;
     let mut calls: HashMap<(&str, u64), Vec<Part>> = HashMap::new();
     for span in &timeline.events {
         let (Some(ts), Some(dur), Some(about)) = (span.ts, span.dur, &span.args) else { continue };
-        let same =
-            span.name == name && span.cat.as_deref() == Some("lineweave") && about.ranks == Some(plan.ranks);
-        let of_length = !collective.moves_data() || about.bytes == Some(plan.bytes as u64);
-        let of_root = !collective.rooted() || about.root == Some(plan.root.index());
+        let same = collective(&span.name) == Some(wanted)
+            && span.cat.as_deref() == Some("lineweave")
+            && about.ranks == Some(plan.ranks);
+        let of_length = !wanted.moves_data() || about.bytes == Some(plan.bytes as u64);
+        let of_root = !wanted.rooted() || about.root == Some(plan.root.index());
         let (Some(comm), Some(call), Some(rank)) = (&about.communicator, about.call, about.rank) else {
             continue;
         };

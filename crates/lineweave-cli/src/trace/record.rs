@@ -13,7 +13,7 @@ const RECORD: usize = 64;
 /// One collective call of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its beginning and end, in ns since 1970.
+    /// Its beginning, in ns by the clock that all processes of a node share.
     pub from_ns: i64,
     /// Its end.
     pub to_ns: i64,
@@ -50,6 +50,8 @@ pub struct Part {
     pub mpi: String,
     /// True if the rank came to `MPI_Finalize`.
     pub complete: bool,
+    /// The time since 1970 less that of the node's clock, in ns. Interrupted between the two clocks, a rank has too little.
+    pub since_1970: i64,
     /// Calls before those that are there.
     pub dropped: u64,
     /// The calls, in the order of their ends.
@@ -90,6 +92,14 @@ impl Bytes<'_> {
 }
 
 impl Part {
+    /// Returns whether the rank's process is on this node and has not ended.
+    pub fn runs(&self) -> bool {
+        let here = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        !self.complete
+            && self.node == here.trim()
+            && lineweave::process::state(self.pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -133,24 +143,24 @@ impl Part {
         let (kinds, reasons) = (head.names::<1024>(), head.names::<2048>());
         let there =
             (records.len() / RECORD).min(capacity as usize).min(recorded.try_into().unwrap_or(usize::MAX));
-        let read = |bytes| call(Bytes(bytes), since_1970, &kinds, &reasons);
+        let read = |bytes| call(Bytes(bytes), &kinds, &reasons);
         let mut calls: Vec<Call> = records.chunks_exact(RECORD).take(there).filter_map(read).collect();
         calls.sort_by_key(|call| (call.to_ns, call.from_ns));
         let dropped = recorded.saturating_sub(capacity.into());
-        Ok(Part { rank, size, pid, node, mpi, complete, dropped, calls })
+        Ok(Part { rank, size, pid, node, mpi, complete, since_1970, dropped, calls })
     }
 }
 
 /// One record; nothing where its rank was interrupted in writing it.
-fn call(mut from: Bytes, since_1970: i64, kinds: &[String], reasons: &[String]) -> Option<Call> {
+fn call(mut from: Bytes, kinds: &[String], reasons: &[String]) -> Option<Call> {
     let (start, end) = (from.u64(), from.u64());
     let (comm, number, bytes) = (from.u64(), from.u64(), from.u64());
     let (root, rank, size) = (from.rank(), from.rank(), from.rank());
     let [kind, why, started, _] = from.take::<4>();
     (end >= start && start > 0).then_some(())?;
     Some(Call {
-        from_ns: start as i64 + since_1970,
-        to_ns: end as i64 + since_1970,
+        from_ns: start as i64,
+        to_ns: end as i64,
         comm,
         number,
         bytes,
@@ -162,6 +172,15 @@ fn call(mut from: Bytes, since_1970: i64, kinds: &[String], reasons: &[String]) 
     })
 }
 
+/// Returns the collective of lineweave's that does what MPI's function of that name does, where lengths are equal at all ranks.
+pub fn collective(name: &str) -> Option<Collective> {
+    match name {
+        "reduce_scatter_block" => Some(Collective::ReduceScatter),
+        "reduce_scatter" => None,
+        name => name.parse().ok(),
+    }
+}
+
 impl Call {
     /// Returns the duration.
     pub fn took_ns(&self) -> i64 {
@@ -170,16 +189,12 @@ impl Call {
 
     /// The collective of lineweave's that does the same, where lengths are equal at all ranks.
     pub fn collective(&self) -> Option<Collective> {
-        match self.kind.as_str() {
-            "reduce_scatter_block" => Some(Collective::ReduceScatter),
-            "reduce_scatter" => None,
-            name => name.parse().ok(),
-        }
+        collective(&self.kind)
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::trace) mod tests {
     use super::*;
 
     /// A file with these records: start, end, communicator, number, bytes, root, rank, size, kind, reason.
@@ -223,13 +238,14 @@ pub(super) mod tests {
         );
         let part = Part::read(&content, true).unwrap();
         assert_eq!((part.rank, part.size, part.pid, part.dropped), (1, 2, 1001, 0));
+        assert_eq!(part.since_1970, 1_000_000);
         assert_eq!((part.node.as_str(), part.mpi.as_str()), ("node", "MPICH"));
         let [bcast, barrier] = &part.calls[..] else { panic!("expected two calls, found {:?}", part.calls) };
         assert_eq!(
             (bcast.kind.as_str(), bcast.root, bcast.place, bcast.bytes),
             ("bcast", Some(0), Some((1, 2)), 8)
         );
-        assert_eq!((bcast.from_ns, bcast.took_ns(), &bcast.because), (1_000_010, 20, &None));
+        assert_eq!((bcast.from_ns, bcast.took_ns(), &bcast.because), (10, 20, &None));
         assert_eq!(
             (barrier.kind.as_str(), barrier.root, barrier.because.as_deref()),
             ("barrier", None, Some("no team"))

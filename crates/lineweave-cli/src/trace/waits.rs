@@ -145,6 +145,7 @@ mod tests {
             node: "n".into(),
             mpi: "MPICH".into(),
             complete: true,
+            since_1970: 0,
             dropped: 0,
             calls: vec![call],
         }

@@ -70,9 +70,14 @@ const TOOLS: &str = "LINEWEAVE_RUN_TOOLS";
 /// The late runtime of OpenMP of a program that is started by others.
 const OPENMP: &str = "LINEWEAVE_RUN_OPENMP";
 
+/// Returns this process's rank, if a launcher started it.
+fn rank() -> Option<OsString> {
+    RANKS.iter().find_map(std::env::var_os)
+}
+
 /// Returns whether this rank prints messages for all ranks.
 fn speaks() -> bool {
-    RANKS.iter().find_map(std::env::var_os).is_none_or(|rank| rank == "0")
+    rank().is_none_or(|rank| rank == "0")
 }
 
 /// Becomes the program.
@@ -120,7 +125,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     match &found.mpi {
         Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", abi.name())),
         Err(Aside::NoMpi(_)) if openmp || found.openmp || arguments.chosen.is_some() => {}
-        Err(why) if openmp => say(session, &format!("{why}; only its OpenMP runs with lineweave")),
+        Err(why) if openmp && found.openmp => {
+            say(session, &format!("{why}; only its OpenMP runs with lineweave"))
+        }
         Err(why) if found.starter => {
             say(session, &format!("{why}; programs that it starts run with lineweave"))
         }
@@ -164,7 +171,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             command.env(name, std::path::absolute(file).unwrap_or_else(|_| file.clone()));
         }
     }
-    if let Some(file) = arguments.trace.as_ref().filter(|_| found.starter && arguments.chosen.is_none()) {
+    // A rank that stays behind its shell would take the other ranks' records for left over.
+    let starts_job = found.starter && arguments.chosen.is_none() && rank().is_none();
+    if let Some(file) = arguments.trace.as_ref().filter(|_| starts_job) {
         return watched(command, program, file, session);
     }
     Err(CliError::Program { program: program.to_string_lossy().into_owned(), reason: command.exec() })
