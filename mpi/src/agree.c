@@ -18,6 +18,8 @@
  */
 #define _GNU_SOURCE
 #include "agree.h"
+#include "forming.h"
+#include "started.h"
 #include "board.h"
 
 #include <pthread.h>
@@ -35,11 +37,13 @@
 struct lwm_word {
     uint64_t state;     /* after calls of any kind */
     uint64_t all_state; /* after calls that all went into */
-    uint64_t spent_ns;  /* by all ranks together, in calls that passed */
+    uint64_t spent_ns;  /* by all ranks together, in calls that passed; for the change-over (change.c) once a team forms */
     uint64_t told;      /* what its first rank tells of its team (teams.c); 0: nothing yet */
     uint64_t places[LWM_PLACES];
 };
 _Static_assert(sizeof(struct lwm_word) == sizeof(((struct lwm_line *)0)->words), "what a line has room for");
+
+uint64_t *lwm_agree_change(struct lwm_word *word) { return &word->spent_ns; }
 
 /* A bit of `position`: a thread agrees, and a call that another one starts waits for the outcome. */
 #define AGREES ((uint64_t)1 << 63)
@@ -171,10 +175,16 @@ static struct { MPI_Request request; struct lwm_comm *comm; uint64_t took_ns; } 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 uint64_t lwm_watches;
 
-int lwm_agree_started(struct lwm_comm *comm, MPI_Request *request, uint64_t began_ns, int result)
+int lwm_agree_prepared(const struct lwm_order *order, int result)
 {
-    if (lwm_agree_saw(comm, result) != 0 || !comm || comm->way != LWM_NEW || !comm->word || began_ns == 0) return result;
-    uint64_t took = lwm_now_ns() - began_ns;
+    return lwm_beside_saw(order->numbered, LWM_STARTED, lwm_agree_saw(order->comm, result));
+}
+
+int lwm_agree_started(const struct lwm_order *order, MPI_Request *request, int result)
+{
+    struct lwm_comm *comm = order->comm;
+    if (lwm_agree_prepared(order, result) != 0 || !comm || comm->way != LWM_NEW || !comm->word || order->began_ns == 0) return result;
+    uint64_t took = lwm_now_ns() - order->began_ns;
     pthread_mutex_lock(&lock);
     int at = 0;
     while (at < LWM_WATCHED && watched[at].comm && watched[at].comm != comm) at++;

@@ -23,6 +23,7 @@ void lwm_names_forget(struct lwm_comm *comm);
 /* ---- agreeing in memory to form a team (agree.c) ---- */
 
 struct lwm_word;
+struct lwm_order;
 /* Pass a word and places from the first rank of a communicator, once, to the others, which wait for it: the word about its team is not 0. */
 enum { LWM_PLACES = 2 };
 void lwm_agree_tell(struct lwm_word *word, uint64_t told, const uint64_t places[LWM_PLACES]);
@@ -30,6 +31,8 @@ uint64_t lwm_agree_told(struct lwm_word *word, uint64_t places[LWM_PLACES]);
 /* Tell the ranks that wait for this one while the team is made that it cannot go on; and return whether a rank has done so. */
 void lwm_agree_give_up(struct lwm_word *word);
 bool lwm_agree_gave_up(const struct lwm_word *word);
+/* The word by which ranks that form a team change over (change.c). */
+uint64_t *lwm_agree_change(struct lwm_word *word);
 /* Called after a call that all ranks entered: returns whether all are there and form the team now. */
 bool lwm_agree_all(struct lwm_comm *comm);
 /* Counts a collective of a communicator, before it goes to the host. A rank that may have waited for a team then looks for it again. */
@@ -38,8 +41,10 @@ void lwm_agree_count(struct lwm_comm *comm);
 int lwm_agree_saw(struct lwm_comm *comm, int result);
 /* Called on the way out of the call with the number to agree at: forms the team, if all ranks are there. */
 void lwm_agree(struct lwm_comm *comm);
-/* Does the same for a started call: `began_ns` is the time if the call is the one to agree at, else 0. Its ranks agree when it is completed. */
-int lwm_agree_started(struct lwm_comm *comm, MPI_Request *request, uint64_t began_ns, int result);
+/* Does the same for a started call, with its result. Its ranks agree when it is completed. */
+int lwm_agree_started(const struct lwm_order *order, MPI_Request *request, int result);
+/* Called with the host's result for a persistent call that was prepared. Returns it. */
+int lwm_agree_prepared(const struct lwm_order *order, int result);
 void lwm_agree_forget(const struct lwm_comm *comm);
 /* Note which requests of an array are such calls, before they may be completed; and agree when they are. Return the result. */
 enum { LWM_WATCHED = 16 };

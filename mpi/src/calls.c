@@ -10,6 +10,7 @@
  * changed.
  */
 #include "collectives.h"
+#include "forming.h"
 #include "nodes.h"
 #include "trace.h"
 
@@ -71,7 +72,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->race = NULL;
     call->each = 0;
     call->introduces = LWM_UNLIKELY(!lwm_active) && lwm_open && handle == lwm_host.world;
-    struct lwm_comm *comm = lwm_comm_counted(handle);
+    struct lwm_comm *comm = lwm_comm_counted(handle, LWM_BLOCKING, &call->numbered);
     call->comm = comm;
     call->why = lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE;
     if (LWM_UNLIKELY(!comm)) return false;
@@ -345,7 +346,7 @@ int lwm_passed(struct lwm_call *call, int result)
     if (LWM_UNLIKELY(lwm_is_refusal(result))) {
         /* The call counts nowhere in decisions that ranks make together. */
         if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
-        return result;
+        return lwm_beside_saw(call->numbered, LWM_BLOCKING, result);
     }
     uint64_t took = 0;
     if (LWM_UNLIKELY(call->start_ns != 0)) {
@@ -366,7 +367,7 @@ int lwm_passed(struct lwm_call *call, int result)
 
 struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm handle)
 {
-    struct lwm_comm *comm = lwm_comm_counted(handle);
+    struct lwm_comm *unnumbered, *comm = lwm_comm_counted(handle, LWM_UNNUMBERED, &unnumbered);
     struct lwm_count *count = &lwm_counts[kind][0];
     add(&count->passed, 1);
     add(&count->why[LWM_WHY_KIND], 1);

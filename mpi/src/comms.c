@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "bases.h"
+#include "forming.h"
 #include "nodes.h"
 #include "presence.h"
 #include "started.h"
@@ -41,6 +42,7 @@ static void retire(struct lwm_comm *comm)
     lwm_comm_count(comm);
     lwm_started_finish(comm);
     lwm_agree_forget(comm);
+    lwm_beside_leave(comm);
     if (comm->started) lw_comm_free(comm->started);
     if (comm->team) lw_comm_free(comm->team);
     if (comm->nodes) lwm_nodes_free(comm->nodes);
@@ -136,8 +138,10 @@ bool lwm_comms_meet(void)
 /* Frees the remaining teams. Their communicators are the host's to free. */
 void lwm_comms_close(void)
 {
+    lwm_beside_end();
     for (struct lwm_comm *comm = records; comm; comm = comm->next) {
         lwm_started_finish(comm);
+        lwm_beside_leave(comm);
         if (comm->started) lw_comm_free(comm->started);
         if (comm->team) lw_comm_free(comm->team);
         comm->started = NULL;
@@ -147,6 +151,7 @@ void lwm_comms_close(void)
         comm->way = LWM_AWAY;
         comm->why = LWM_WHY_INACTIVE;
     }
+    lwm_beside_close();
     lwm_bases_close();
     lwm_same_close();
     lwm_board_close();
@@ -274,14 +279,17 @@ struct lwm_comm *lwm_comm_slow(MPI_Comm handle)
     return found;
 }
 
-struct lwm_comm *lwm_comm_counted(MPI_Comm handle)
+struct lwm_comm *lwm_comm_counted(MPI_Comm handle, int which, struct lwm_comm **numbered)
 {
+    *numbered = NULL;
     if (LWM_UNLIKELY(!lwm_active)) {
         struct lwm_comm *early = lwm_open && handle != lwm_host.null && handle != (MPI_Comm)0 ? lwm_record_of(handle) : NULL;
         if (early) __atomic_fetch_add(&early->position, 1, __ATOMIC_RELAXED);
+        if (early && which != LWM_UNNUMBERED) lwm_beside_number(*numbered = early, which);
         return NULL;
     }
     struct lwm_comm *comm = lwm_comm_of(handle);
     if (comm && LWM_UNLIKELY(comm->way == LWM_NEW && comm->word)) lwm_agree_count(comm);
+    if (comm && LWM_UNLIKELY(comm->way == LWM_NEW || comm->forming) && which != LWM_UNNUMBERED) lwm_beside_number(*numbered = comm, which);
     return comm;
 }

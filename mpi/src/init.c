@@ -62,6 +62,11 @@ static void read_settings(bool speaks)
     lwm_settings.counts = after >= 0;
     lwm_settings.after = after >= 0 ? (uint64_t)after : 4;
     lwm_settings.race = whole("LINEWEAVE_MPI_RACE", 1, 0, speaks) != 0;
+    const char *form = getenv("LINEWEAVE_MPI_FORM");
+    bool within = form && strcmp(form, "within") == 0, beside = form && strcmp(form, "beside") == 0;
+    if (speaks && form && *form && !within && !beside) lwm_say("LINEWEAVE_MPI_FORM=`%s` has no effect: expected beside or within", form);
+    /* Who says after how many calls wants it at that call. */
+    lwm_settings.beside = beside || (!within && !lwm_settings.counts);
     lwm_settings.report = report && *report ? report : NULL;
     lwm_settings.link = link && *link ? link : NULL;
 }
@@ -81,7 +86,7 @@ struct lwm_rules lwm_rules_here(void)
     return (struct lwm_rules){
         .after = lwm_settings.after, .ranks_per_node = (uint32_t)lwm_settings.ranks_per_node, .counts = lwm_settings.counts,
         .leaders = (uint8_t)(lwm_settings.leaders < UINT8_MAX ? lwm_settings.leaders : UINT8_MAX), .race = lwm_settings.race,
-        .links = lwm_settings.link != NULL,
+        .links = lwm_settings.link != NULL, .beside = lwm_settings.beside,
     };
 }
 
@@ -93,6 +98,7 @@ void lwm_follow(struct lwm_rules rules)
     lwm_settings.counts = rules.counts;
     lwm_settings.race = rules.race;
     lwm_settings.links = rules.links;
+    lwm_settings.beside = rules.beside;
 }
 
 /* Begins at each rank separately, after the host's MPI_Init: no message is sent. A rank that lacks memory or other means counts as one without

@@ -126,8 +126,8 @@ extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 extern const char *const lwm_kind_names[LWM_KINDS], *const lwm_reason_names[LWM_REASONS];
 
 /* Costs of communicators at this rank before lineweave could serve them: the number that got a team, the number of these by meeting, and their
- * time; and the plans that they held at their end, or when the table was made, and the time to make all their plans. */
-enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_PLANS, LWM_PLANS_NS, LWM_SETUP };
+ * time within calls and beside them; and the plans that they held at their end, or when the table was made, and the time to make all their plans. */
+enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_BESIDE_NS, LWM_PLANS, LWM_PLANS_NS, LWM_SETUP };
 extern uint64_t lwm_setup[LWM_SETUP];
 
 uint64_t lwm_now_ns(void);
@@ -148,6 +148,7 @@ struct lwm_settings {
     uint64_t after;       /* calls that all ranks of a communicator carried out before it may get a team */
     bool counts;          /* whether it gets one at that count, and not when they have cost what a team costs */
     bool race;            /* whether the host is kept where it is faster */
+    bool beside;          /* whether teams form beside the program */
     const char *report;   /* a file, or null */
     const char *link;     /* the same: for what messages between nodes take */
     bool links;           /* whether rank 0 has that file */
@@ -158,7 +159,7 @@ struct lwm_rules {
     uint64_t after;
     uint32_t ranks_per_node;
     uint8_t leaders;
-    bool counts, race, links;
+    bool counts : 1, race : 1, links : 1, beside : 1;
 };
 /* Return this rank's own settings, and replace them by those of rank 0. */
 struct lwm_rules lwm_rules_here(void);
@@ -178,6 +179,7 @@ extern bool lwm_threads;
 enum lwm_way {
     LWM_FIRST, /* of it only its name is known */
     LWM_NEW,   /* counted until it is worth a team */
+    LWM_FORMS, /* passes while a thread forms its team */
     LWM_TEAM,  /* one team has all ranks */
     LWM_NODES, /* a team a node, and the host between leaders */
     LWM_AWAY,  /* passes for ever, and `why` says why */
@@ -218,6 +220,7 @@ struct lwm_hot {
 #define LWM_HOT (LWM_ALLTOALL + 1)
 
 struct lwm_nodes;
+struct lwm_forming;
 
 struct lwm_comm {
     MPI_Comm handle;
@@ -229,6 +232,10 @@ struct lwm_comm {
      * which hosts tolerate. Null when there is none, and then they pass. */
     lw_comm *started;
     struct lwm_nodes *nodes;
+    /* How its team forms, or was formed, beside the program; null: within a call, or not yet. */
+    struct lwm_forming *forming;
+    /* Blocking and started calls, until a team forms beside the program. */
+    uint64_t numbers[2];
     /* Number of calls that every rank carried out while the communicator is new (lwm_passed). */
     uint64_t calls;
     /* Time of the calls that passed while it was new, and the number of calls at which that is examined next. */
@@ -291,8 +298,9 @@ bool lwm_comms_open(void);
 /* Finds out which ranks share a node, once all are known to be there: on several nodes by an exchange, which includes rank 0's settings. */
 bool lwm_comms_meet(void);
 /* As lwm_comm_of, and counts a collective that is passed to the host or may be; returns null also while it is not known whether all ranks are
- * there. */
-struct lwm_comm *lwm_comm_counted(MPI_Comm comm);
+ * there. `which`: the kind as which it is numbered for a change-over (beside.c), by the communicator that is stored then. */
+enum { LWM_BLOCKING, LWM_STARTED, LWM_UNNUMBERED };
+struct lwm_comm *lwm_comm_counted(MPI_Comm comm, int which, struct lwm_comm **numbered);
 void lwm_comms_count(void);
 /* Completes the started calls of a communicator that is about to be freed. */
 void lwm_comm_finish(MPI_Comm comm);
@@ -308,8 +316,13 @@ void lwm_progress(void *unused);
 void lwm_comm_came(struct lwm_comm *comm, bool fine);
 /* Makes the team of a communicator; afterwards its way is known. Arguments as above. */
 void lwm_comm_settle(struct lwm_comm *comm, bool fine);
-/* Returns the time that a team has cost this rank lately. */
+/* Record that a communicator has its team now, or never will. */
+void lwm_comm_has_team(struct lwm_comm *comm, enum lwm_way way);
+void lwm_comm_has_none(struct lwm_comm *comm);
+/* Returns the time that a team has cost this rank lately; and records the cost of one, and the time within calls or beside them (LWM_TEAMS_NS,
+ * LWM_BESIDE_NS). */
 uint64_t lwm_team_ns(void);
+void lwm_team_cost(uint64_t cost_ns, uint64_t took_ns, int where);
 /* Returns the node of each rank of a communicator, followed by each rank in MPI_COMM_WORLD, in memory that the caller frees; null when a rank is
  * not there, or without memory. */
 int *lwm_nodes_of(MPI_Comm comm, int size);
@@ -383,6 +396,7 @@ struct lwm_call {
     size_t bytes;
     uint64_t start_ns;    /* 0: not timed */
     struct lwm_race *race;
+    struct lwm_comm *numbered; /* which numbered it, or null */
     bool introduces;      /* of MPI_COMM_WORLD, while ranks do not know each other */
     /* The data that each rank takes of every other one. If there are any, a rank that leaves the call knows that all entered it. */
     MPI_Count each;

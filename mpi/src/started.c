@@ -7,6 +7,7 @@
  * gatherv and scatterv, whose lengths only the root has. Rows to pack in belong to the call.
  */
 #include "blocks.h"
+#include "forming.h"
 #include "started.h"
 #include "trace.h"
 
@@ -259,14 +260,13 @@ static enum found prepare(struct lwm_started *s, const struct lwm_order *o, stru
 /* Returns whether the communicator serves such calls; if not, the reason is stored. */
 static bool serves(struct lwm_call *call, struct lwm_order *o, MPI_Comm handle)
 {
-    struct lwm_comm *comm = lwm_comm_counted(handle);
+    struct lwm_comm *comm = lwm_comm_counted(handle, LWM_STARTED, &o->numbered);
     call->comm = o->comm = comm;
     if (comm && comm->way == LWM_NEW && comm->word && !o->again && comm->position == comm->agrees_at) o->began_ns = lwm_now_ns();
     if (!comm) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
     if (o->kind == LWM_GATHERV || o->kind == LWM_SCATTERV) return lwm_leave(call, LWM_WHY_KIND);
     if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
-    if (comm->way == LWM_TEAM) return comm->started ? true : lwm_leave(call, LWM_WHY_FAILED);
-    return lwm_leave(call, comm->why);
+    return comm->started ? true : lwm_leave(call, comm->why);
 }
 
 bool lwm_start(struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *result)

@@ -47,6 +47,7 @@ struct lwm_order {
      * (agree.c). */
     struct lwm_comm *comm;
     uint64_t began_ns;
+    struct lwm_comm *numbered; /* which numbered it (beside.c), or null */
 };
 
 /* Carries a call out, if it may: true with the result and a request; false when it is the host's. */

@@ -65,7 +65,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     int result;
     if (lwm_start(&order, comm, request, &result)) return result;
     NEXT(Ibarrier)
-    return lwm_agree_started(order.comm, request, order.began_ns, next(comm, request));
+    return lwm_agree_started(&order, request, next(comm, request));
 }
 
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
@@ -74,7 +74,7 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     int result;
     if (lwm_start(&order, comm, request, &result)) return result;
     NEXT(Barrier_init)
-    return lwm_agree_saw(order.comm, next(comm, info, request));
+    return lwm_agree_prepared(&order, next(comm, info, request));
 }
 
 /* Functions that free a communicator. Its started calls are completed here and not by the record's callback: a host may hold a lock during
@@ -133,7 +133,7 @@ int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
 int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request)
 {
     NEXT(Comm_idup)
-    struct lwm_comm *comm = lwm_comm_counted(handle);
+    struct lwm_comm *unnumbered, *comm = lwm_comm_counted(handle, LWM_UNNUMBERED, &unnumbered);
     return lwm_agree_saw(comm, next(handle, made, request));
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 22] = [
+pub const VARIABLES: [Variable; 23] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -163,6 +163,13 @@ pub const VARIABLES: [Variable; 22] = [
         default: "as long as a team costs, 4 or more",
         about: "under MPI: collectives on a communicator that pass before it gets a team",
         set: |_, text| values::number(text).map(|_| ()),
+    },
+    Variable {
+        name: "LINEWEAVE_MPI_FORM",
+        values: "beside or within",
+        default: "beside, but within with LINEWEAVE_MPI_AFTER",
+        about: "under MPI: a first team forms in a thread beside the program, or within a call",
+        set: |_, text| values::named::<values::Form>(text).map(|_| ()),
     },
     Variable {
         name: "LINEWEAVE_MPI_RACE",

@@ -46,6 +46,7 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_MPI_LEADERS", "2"),
         ("LINEWEAVE_MPI_TRACE_CALLS", "1000"),
         ("LINEWEAVE_MPI_AFTER", "0"),
+        ("LINEWEAVE_MPI_FORM", "beside"),
         ("LINEWEAVE_MPI_RACE", "0"),
     ])
     .expect("every value is right");

@@ -100,6 +100,14 @@ pub enum Attach {
     Off,
 }
 
+/// Where a first team forms under MPI, which its library reads by itself.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Form {
+    Beside,
+    Within,
+}
+
 /// One of the names that a type's variants have.
 pub(super) fn named<T: for<'a> Deserialize<'a>>(text: &str) -> Result<T, String> {
     let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = text.into_deserializer();

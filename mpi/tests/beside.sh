@@ -1,0 +1,47 @@
+# Teams that form beside the program: what ranks compute meanwhile is right, and communicators, jobs and ranks may end at any moment of it.
+# Sourced by scripts/test-mpi.
+
+# beside MPI RANKS COMMAND...: with teams that form beside the program as soon as they may. Without contests, which need started calls in MPI's order.
+beside() {
+    local mpi=$1 ranks=$2
+    shift 2
+    on "$mpi" "$ranks" env LINEWEAVE_MPI_FORM=beside LINEWEAVE_MPI_AFTER=4 LINEWEAVE_MPI_RACE=0 "$lineweave" run --report "$scratch/report" -- "$@"
+}
+
+# changes_over MPI RANKS COMMAND...: some calls were the MPI's at first, and later ones lineweave's.
+changes_over() {
+    rm -f "$scratch/report"
+    beside "$@" && grep -q '"beside_total_ms":[0-9.]*[1-9]' "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report" &&
+        grep -q '"the communicator had no team yet":[1-9]' "$scratch/report"
+}
+
+# killed MPI RANKS MS: a rank ends that many milliseconds after its team began to form, and the job with it.
+killed() {
+    local status=0
+    beside "$1" "$2" "$mpis/built/forming-$1" kill "$3" || status=$?
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+}
+
+for mpi in openmpi mpich; do
+    if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
+    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/forming.c -o "$mpis/built/forming-$mpi" -lpthread
+    forming=$mpis/built/forming-$mpi
+    for ranks in $numbers; do
+        if [ "$ranks" -lt 2 ]; then continue; fi
+        check "$mpi: change-over, $ranks ranks: calls of all kinds" changes_over "$mpi" "$ranks" "$forming" calls
+        check "$mpi: change-over, $ranks ranks: only started calls" changes_over "$mpi" "$ranks" "$forming" started
+        check "$mpi: change-over, $ranks ranks: refused calls between" changes_over "$mpi" "$ranks" "$forming" refused
+        check "$mpi: change-over, $ranks ranks: a slow rank" changes_over "$mpi" "$ranks" "$forming" slow
+        check "$mpi: change-over, $ranks ranks: no thread may start" changes_over "$mpi" "$ranks" "$forming" no-thread
+        check "$mpi: change-over, $ranks ranks: communicators that are freed meanwhile" beside "$mpi" "$ranks" "$forming" freed 40
+        check "$mpi: change-over, $ranks ranks: a fork meanwhile" beside "$mpi" "$ranks" "$forming" fork
+        for calls in 4 5 8 20 100 1000; do
+            check "$mpi: change-over, $ranks ranks: MPI_Finalize after $calls calls" beside "$mpi" "$ranks" "$forming" ends "$calls"
+        done
+    done
+    for ((fault = 0; fault < faults; fault++)); do
+        check "$mpi: a rank is killed $((fault * 2)) ms after its team began to form" killed "$mpi" 3 $((fault * 2))
+        check "$mpi: a rank is stopped for a while $((fault * 2)) ms after its team began to form" beside "$mpi" 3 "$forming" stop $((fault * 2))
+    done
+    check "$mpi: 160 communicators of 8 threads, teams beside" beside "$mpi" 4 "$mpis/built/crowd-$mpi" 8 160 2
+done

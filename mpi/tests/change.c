@@ -1,0 +1,216 @@
+/*
+ * The change-over of mpi/src/change.c, under the schedules that matter: its own code, with each of its atomic steps a point at which another rank or
+ * thread may go on. Two ranks, each a program that makes calls of both kinds and a thread that makes attempts, are run under every schedule of up
+ * to PREEMPTIONS switches away from somebody who could go on; then two to four ranks under random ones.
+ *
+ *   change [PREEMPTIONS [RANDOM]]      3 and 200000 by default
+ *
+ * Whoever makes a call makes it where all others make it: with the host or with lineweave.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+static void step(void);
+static uint64_t load(const uint64_t *from) { step(); return *from; }
+static void store(uint64_t *to, uint64_t value) { step(); *to = value; }
+static uint64_t add(uint64_t *to, uint64_t n) { step(); return *to += n; }
+static bool exchange(uint64_t *to, uint64_t *seen, uint64_t next)
+{
+    step();
+    bool same = *to == *seen;
+    if (same) *to = next;
+    else *seen = *to;
+    return same;
+}
+#define __atomic_load_n(from, order) load(from)
+#define __atomic_store_n(to, value, order) store(to, value)
+#define __atomic_add_fetch(to, n, order) add(to, n)
+#define __atomic_sub_fetch(to, n, order) add(to, -(uint64_t)(n))
+#define __atomic_compare_exchange_n(to, seen, next, weak, success, failure) exchange(to, seen, next)
+#include "../src/change.c"
+
+enum { RANKS = 4, ACTORS = 2 * RANKS, CALLS = 4, STARTED = 2, STACK = 65536, MOST_STEPS = 4000 };
+
+static int ranks, running, steps;
+static ucontext_t scheduler, contexts[ACTORS];
+static char stacks[ACTORS][STACK];
+static enum { READY, WAITS, OVER } state[ACTORS];
+
+static struct lwm_change changes[RANKS];
+static uint64_t word;
+static bool taken[RANKS][LWM_CHANGES][CALLS], made[RANKS][LWM_CHANGES][CALLS];
+static uint64_t told[RANKS][LWM_CHANGES];
+static int came, rounds;
+static long agreed, withdrawn;
+
+static void step(void) { swapcontext(&contexts[running], &scheduler); }
+
+static void call(int rank, int which, int number)
+{
+    taken[rank][which][number] = lwm_change_came(&changes[rank], &word, which);
+    made[rank][which][number] = true;
+}
+
+/* The ranks disagree about the place of the call that they start, and one of them has a call refused and makes it again. */
+static void program(int rank)
+{
+    for (int number = 0, started = 0; number < CALLS; number++) {
+        if (number >= 1 + rank % 2 && started < STARTED) call(rank, 1, started++);
+        if (rank == 1 && number == 2 && !taken[rank][0][1]) {
+            if (!lwm_change_came(&changes[rank], &word, 0)) lwm_change_refused(&changes[rank], 0);
+        }
+        call(rank, 0, number);
+    }
+}
+
+/* The collective by which threads agree: they wait for all, and all get the maximum. */
+static void most_of_all(uint64_t most[LWM_CHANGES])
+{
+    int round = rounds;
+    if (++came == ranks) {
+        came = 0;
+        rounds++;
+        for (int i = 0; i < ACTORS; i++) state[i] = state[i] == WAITS ? READY : state[i];
+    }
+    while (rounds == round) {
+        state[running] = WAITS;
+        step();
+    }
+    memset(most, 0, LWM_CHANGES * sizeof *most);
+    for (int r = 0; r < ranks; r++) {
+        for (int i = 0; i < LWM_CHANGES; i++) most[i] = told[r][i] > most[i] ? told[r][i] : most[i];
+    }
+}
+
+static void thread(int rank)
+{
+    for (uint64_t attempt = 1; attempt <= 2; attempt++) {
+        uint64_t most[LWM_CHANGES];
+        lwm_change_calls(&changes[rank], told[rank]);
+        most_of_all(most);
+        for (int i = 0; i < LWM_CHANGES; i++) most[i]++;
+        lwm_change_try(&changes[rank], &word, ranks, attempt, most);
+        enum lwm_outcome outcome;
+        while ((outcome = lwm_change_outcome(&word, attempt)) == LWM_OPEN) {}
+        if (rank == 0) *(outcome == LWM_AGREED ? &agreed : &withdrawn) += 1;
+        if (outcome == LWM_AGREED) return;
+    }
+}
+
+static void act(int actor)
+{
+    if (actor % 2) thread(actor / 2);
+    else program(actor / 2);
+    state[actor] = OVER;
+    step();
+}
+
+static void begin(int many)
+{
+    ranks = many;
+    word = 0;
+    came = rounds = steps = 0;
+    memset(changes, 0, sizeof changes);
+    memset(taken, 0, sizeof taken);
+    memset(made, 0, sizeof made);
+    for (int i = 0; i < ACTORS; i++) {
+        state[i] = i < 2 * many ? READY : OVER;
+        if (state[i] == OVER) continue;
+        getcontext(&contexts[i]);
+        contexts[i].uc_stack.ss_sp = stacks[i];
+        contexts[i].uc_stack.ss_size = STACK;
+        makecontext(&contexts[i], (void (*)(void))act, 1, i);
+    }
+}
+
+static void go_on(int actor)
+{
+    running = actor;
+    swapcontext(&scheduler, &contexts[actor]);
+    if (++steps > MOST_STEPS) {
+        printf("a schedule does not end\n");
+        exit(1);
+    }
+}
+
+static bool is_over(void)
+{
+    for (int i = 0; i < 2 * ranks; i++) {
+        if (state[i] != OVER) return false;
+    }
+    return true;
+}
+
+static void judge(void)
+{
+    for (int i = 0; i < LWM_CHANGES; i++) {
+        for (int n = 0; n < CALLS; n++) {
+            for (int r = 1; r < ranks; r++) {
+                if (!made[r][i][n] || !made[0][i][n] || taken[r][i][n] == taken[0][i][n]) continue;
+                printf("call %d of kind %d: rank 0 has lineweave carry it out: %d, rank %d: %d\n", n + 1, i, taken[0][i][n], r, taken[r][i][n]);
+                exit(1);
+            }
+        }
+    }
+}
+
+/* Runs one schedule: at each of these steps the next actor that can go on does so, `skips` further; else whoever runs, as long as it can. Somebody who
+ * only looks again and again lets the others go on after a while. */
+static int run(int many, int preemptions, const int *at, const int *skip)
+{
+    begin(many);
+    int actor = 0, alone = 0;
+    while (!is_over()) {
+        bool switches = ++alone > 40;
+        int by = 1;
+        for (int i = 0; i < preemptions; i++) {
+            if (at[i] == steps) switches = true, by = 1 + skip[i];
+        }
+        if (switches || state[actor] != READY) {
+            alone = 0;
+            while (by-- > 0) {
+                do actor = (actor + 1) % (2 * many); while (state[actor] != READY);
+            }
+        }
+        go_on(actor);
+    }
+    judge();
+    return steps;
+}
+
+static long every(int preemptions, int from, int chosen, int *at, int *skip)
+{
+    int length = run(2, chosen, at, skip);
+    long many = 1;
+    if (chosen == preemptions) return many;
+    for (at[chosen] = from; at[chosen] < length; at[chosen]++) {
+        int here = at[chosen];
+        for (skip[chosen] = 0; skip[chosen] < 3; skip[chosen]++) many += every(preemptions, here + 1, chosen + 1, at, skip);
+        at[chosen] = here;
+    }
+    return many;
+}
+
+int main(int argc, char **argv)
+{
+    int preemptions = argc > 1 ? atoi(argv[1]) : 3, random = argc > 2 ? atoi(argv[2]) : 200000, at[8], skip[8];
+    long many = every(preemptions, 0, 0, at, skip);
+    printf("%ld schedules of up to %d preemptions: %ld attempts were agreed on, %ld withdrawn\n", many, preemptions, agreed, withdrawn);
+    if (agreed == 0 || withdrawn == 0) return 1;
+    agreed = withdrawn = 0;
+    srand(1);
+    for (int i = 0; i < random; i++) {
+        begin(2 + i % (RANKS - 1));
+        while (!is_over()) {
+            int actor = rand() % (2 * ranks);
+            if (state[actor] == READY) go_on(actor);
+        }
+        judge();
+    }
+    printf("%d random schedules: %ld attempts were agreed on, %ld withdrawn\n", random, agreed, withdrawn);
+    return agreed == 0 || withdrawn == 0;
+}
