@@ -26,7 +26,9 @@ for mpi in openmpi mpich; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
     "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/forming.c -o "$mpis/built/forming-$mpi" -lpthread
     forming=$mpis/built/forming-$mpi
-    for ranks in $numbers; do
+    ends="4 5 8 20 100 1000" some=$numbers many=$faults
+    if $short; then ends="5 100" some=3 many=2; fi
+    for ranks in $some; do
         if [ "$ranks" -lt 2 ]; then continue; fi
         check "$mpi: change-over, $ranks ranks: calls of all kinds" changes_over "$mpi" "$ranks" "$forming" calls
         check "$mpi: change-over, $ranks ranks: only started calls" changes_over "$mpi" "$ranks" "$forming" started
@@ -35,11 +37,11 @@ for mpi in openmpi mpich; do
         check "$mpi: change-over, $ranks ranks: no thread may start" changes_over "$mpi" "$ranks" "$forming" no-thread
         check "$mpi: change-over, $ranks ranks: communicators that are freed meanwhile" beside "$mpi" "$ranks" "$forming" freed 40
         check "$mpi: change-over, $ranks ranks: a fork meanwhile" beside "$mpi" "$ranks" "$forming" fork
-        for calls in 4 5 8 20 100 1000; do
+        for calls in $ends; do
             check "$mpi: change-over, $ranks ranks: MPI_Finalize after $calls calls" beside "$mpi" "$ranks" "$forming" ends "$calls"
         done
     done
-    for ((fault = 0; fault < faults; fault++)); do
+    for ((fault = 0; fault < many; fault++)); do
         check "$mpi: a rank is killed $((fault * 2)) ms after its team began to form" killed "$mpi" 3 $((fault * 2))
         check "$mpi: a rank is stopped for a while $((fault * 2)) ms after its team began to form" beside "$mpi" 3 "$forming" stop $((fault * 2))
     done

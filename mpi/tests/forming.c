@@ -131,8 +131,8 @@ static void refused(void)
     for (int i = 0; i % 256 || goes_on(end); i++) {
         int word = 0;
         MPI_Request request;
-        if (rank == i % ranks && i % 3 == 0) EXPECT(MPI_Allreduce(MPI_IN_PLACE, &word, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != 0);
-        if (rank == i % ranks && i % 7 == 0) EXPECT(MPI_Ibcast(&word, -1, MPI_INT, 0, MPI_COMM_WORLD, &request) != 0);
+        if (rank == i % ranks && i % 3 == 0) EXPECT(MPI_Bcast(&word, 1, MPI_INT, ranks, MPI_COMM_WORLD) != 0);
+        if (rank == i % ranks && i % 7 == 0) EXPECT(MPI_Ibcast(&word, 1, MPI_INT, ranks, MPI_COMM_WORLD, &request) != 0);
         sum(MPI_COMM_WORLD, i);
     }
 }
