@@ -32,7 +32,7 @@ uint64_t lwm_build(void);
 uint64_t lwm_mix(uint64_t a, uint64_t b);
 uint64_t lwm_mix_text(uint64_t a, const char *text);
 /* Purposes of names. The purpose goes into a name first, so that no two kinds of names are ever the same. */
-enum { LWM_NAME_RANK = 0x72616e6b, LWM_NAME_CENSUS, LWM_NAME_MADE, LWM_NAME_GROUP, LWM_NAME_SPAWN };
+enum { LWM_NAME_RANK = 0x72616e6b, LWM_NAME_CENSUS, LWM_NAME_MADE, LWM_NAME_GROUP, LWM_NAME_SPAWN, LWM_NAME_PLANS };
 static inline uint64_t lwm_mix_for(uint64_t purpose, uint64_t a, uint64_t b) { return lwm_mix(lwm_mix(purpose, a), b); }
 
 #endif

@@ -12,6 +12,7 @@
 #include "collectives.h"
 #include "forming.h"
 #include "nodes.h"
+#include "planning.h"
 #include "trace.h"
 
 #include <string.h>
@@ -71,6 +72,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->start_ns = 0;
     call->race = NULL;
     call->each = 0;
+    call->shape.collective = -1;
     call->introduces = LWM_UNLIKELY(!lwm_active) && lwm_open && handle == lwm_host.world;
     struct lwm_comm *comm = lwm_comm_counted(handle, LWM_BLOCKING, &call->numbered);
     call->comm = comm;
@@ -199,6 +201,7 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
         call->race_class = alike ? lwm_race_class(bytes) : 0;
         struct lwm_race *race = &comm->races[call->kind][call->race_class];
         if (LWM_UNLIKELY(race->left == 0)) {
+            if (LWM_UNLIKELY(race->planned != LWM_PLANNED) && alike && !lwm_planning_came(call, race)) return lwm_leave(call, LWM_WHY_PLANS);
             call->race = race;
             if (alike) race->pace = call->race_class > 0 ? (uint8_t)call->race_class : SHORT;
             if (!turn(call)) return lwm_leave(call, LWM_WHY_RACE);
@@ -346,6 +349,7 @@ int lwm_passed(struct lwm_call *call, int result)
     if (LWM_UNLIKELY(lwm_is_refusal(result))) {
         /* The call counts nowhere in decisions that ranks make together. */
         if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
+        if (call->why == LWM_WHY_PLANS) lwm_planning_refused(&comm->races[call->kind][call->race_class]);
         return lwm_beside_saw(call->numbered, LWM_BLOCKING, result);
     }
     uint64_t took = 0;
@@ -386,6 +390,7 @@ bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
     race->left += comm->plain_barriers;
     comm->barriers -= comm->plain_barriers;
     comm->plain_barriers = 0;
+    call->shape = (struct lwm_shape){.collective = LW_BARRIER, .type = LW_I8};
     if (!lwm_mine(call, 0, true)) return false;
     if (comm->way == LWM_NODES) return lwm_nodes_barrier(call);
     if (!call->race) {

@@ -6,8 +6,10 @@
  */
 #define _GNU_SOURCE
 #include "bases.h"
+#include "board.h"
 #include "forming.h"
 #include "nodes.h"
+#include "planning.h"
 #include "presence.h"
 #include "started.h"
 
@@ -43,6 +45,7 @@ static void retire(struct lwm_comm *comm)
     lwm_started_finish(comm);
     lwm_agree_forget(comm);
     lwm_beside_leave(comm);
+    lwm_planning_leave(comm);
     if (comm->started) lw_comm_free(comm->started);
     if (comm->team) lw_comm_free(comm->team);
     if (comm->nodes) lwm_nodes_free(comm->nodes);
@@ -142,6 +145,7 @@ void lwm_comms_close(void)
     for (struct lwm_comm *comm = records; comm; comm = comm->next) {
         lwm_started_finish(comm);
         lwm_beside_leave(comm);
+        lwm_planning_leave(comm);
         if (comm->started) lw_comm_free(comm->started);
         if (comm->team) lw_comm_free(comm->team);
         comm->started = NULL;
@@ -152,6 +156,7 @@ void lwm_comms_close(void)
         comm->why = LWM_WHY_INACTIVE;
     }
     lwm_beside_close();
+    lwm_planning_close();
     lwm_bases_close();
     lwm_same_close();
     lwm_board_close();
@@ -256,6 +261,7 @@ static bool look_into(struct lwm_comm *comm)
         comm->foreign = true;
         if (!here) comm->why = LWM_WHY_FOREIGN;
     }
+    for (int r = 0; nodes && r < comm->size; r++) comm->members = lwm_mix(comm->members, (uint64_t)nodes[comm->size + r] + 1);
     free(nodes);
     if (comm->why == LWM_WHY_EARLY && here && comm->name) {
         comm->line = lwm_board_take(comm->name);

@@ -27,6 +27,17 @@ static lw_status combine(lw_comm *team, enum lwm_kind kind, const void *in, void
     }
 }
 
+static lw_collective collective_of(enum lwm_kind kind)
+{
+    switch (kind) {
+    case LWM_REDUCE: return LW_REDUCE;
+    case LWM_ALLREDUCE: return LW_ALLREDUCE;
+    case LWM_REDUCE_SCATTER_BLOCK: return LW_REDUCE_SCATTER;
+    case LWM_SCAN: return LW_SCAN;
+    default: return LW_EXSCAN;
+    }
+}
+
 lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info)
 {
     lw_op known = lwm_op_of(op, info);
@@ -68,6 +79,7 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     if (judged && lwm_same_fold(kind, send, recv, count, type, mpi_op)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     bool between = comm->way == LWM_NODES;
     if (between && (own || (kind != LWM_REDUCE && kind != LWM_ALLREDUCE))) return lwm_leave(call, LWM_WHY_NODES);
+    call->shape = (struct lwm_shape){collective_of(kind), (size_t)count, info.element, op, root};
     if (!lwm_mine(call, bytes, true)) {
         if (known) lwm_heat(call, hot);
         return false;

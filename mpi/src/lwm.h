@@ -185,6 +185,9 @@ enum lwm_way {
     LWM_AWAY,  /* passes for ever, and `why` says why */
 };
 
+/* State of choosing plans for a kind of call and race class: not begun, under way, done, or not possible at this rank. */
+enum { LWM_UNPLANNED, LWM_BEING_PLANNED, LWM_PLANNED, LWM_UNPLANNABLE };
+
 /* State of the contests of lineweave and the host for one kind of call and race class. */
 struct lwm_race {
     uint64_t left;        /* calls until the next contest; 0: one is under way */
@@ -195,9 +198,11 @@ struct lwm_race {
     uint8_t pace;         /* the race class whose turns it has; 0: not known yet */
     uint8_t loose;        /* turns of the first contest between whose calls the program did other things; then whether it does */
     uint8_t clear;        /* looks in a row at which lineweave was far ahead */
+    uint8_t planned;      /* whether its plans were chosen beside the program (planning.c) */
     uint32_t looked_calls;
     uint64_t began_ns, looked_ns;  /* the turn under way; of it, until the last look */
     uint64_t turn_ns, half_ns;     /* of the turn under way; of its first half, if it is over and halves count */
+    struct lwm_planning *planning; /* what is under way of that, or null */
     uint64_t best_ns[2][2];        /* of ours and of the host's: of the fastest first half, where halves count, and of the fastest rest */
 };
 
@@ -221,6 +226,7 @@ struct lwm_hot {
 
 struct lwm_nodes;
 struct lwm_forming;
+struct lwm_planning;
 
 struct lwm_comm {
     MPI_Comm handle;
@@ -234,6 +240,8 @@ struct lwm_comm {
     struct lwm_nodes *nodes;
     /* How its team forms, or was formed, beside the program; null: within a call, or not yet. */
     struct lwm_forming *forming;
+    /* A number that communicators of the same ranks of MPI_COMM_WORLD in the same order have; 0: none. */
+    uint64_t members;
     /* Blocking and started calls, until a team forms beside the program. */
     uint64_t numbers[2];
     /* Number of calls that every rank carried out while the communicator is new (lwm_passed). */
@@ -386,6 +394,15 @@ bool lwm_unpack(const void *from, void *to, size_t count, MPI_Datatype type, con
 
 /* ---- one call (calls.c) ---- */
 
+/* A call as lineweave has it, for choosing its plans; no collective: they are chosen within the call. */
+struct lwm_shape {
+    lw_collective collective;
+    size_t count;
+    lw_type type;
+    lw_op op;
+    int root;
+};
+
 struct lwm_call {
     struct lwm_comm *comm;
     enum lwm_kind kind;
@@ -401,6 +418,7 @@ struct lwm_call {
     /* The data that each rank takes of every other one. If there are any, a rank that leaves the call knows that all entered it. */
     MPI_Count each;
     MPI_Datatype each_type;
+    struct lwm_shape shape;
 };
 
 /* Begins a call: returns true when lineweave is to carry it out; if not, `lwm_away` is next. */

@@ -18,6 +18,11 @@ static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, siz
     return buffer->at || *bytes == 0 || !info->dense;
 }
 
+static struct lwm_shape of_bytes(lw_collective collective, size_t bytes, int root)
+{
+    return (struct lwm_shape){.collective = collective, .count = bytes, .type = LW_I8, .root = root};
+}
+
 static bool root_is_rank(const struct lwm_call *call, int root) { return root >= 0 && root < call->comm->size; }
 
 /* Returns the bytes to give: the buffer's own where they are dense, else packed. Null without memory. */
@@ -68,6 +73,7 @@ bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Co
         keep(call, &buffer, &info, bytes, root);
         return lwm_nothing(call);
     }
+    call->shape = of_bytes(LW_BCAST, bytes, root);
     if (!lwm_mine(call, bytes, true)) {
         keep(call, &buffer, &info, bytes, root);
         return false;
@@ -104,6 +110,7 @@ bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer
     if (takes && !in_place && lwm_same_move(LWM_GATHER, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
     if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
+    call->shape = of_bytes(LW_GATHER, bytes, root);
     if (!lwm_mine(call, bytes, true)) return false;
     char *out = takes ? room(&recv, &to, bytes * ranks) : NULL;
     if (takes && !out) return lwm_short(call);
@@ -143,6 +150,7 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
     if (gives && !in_place && lwm_same_move(LWM_SCATTER, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
     if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
+    call->shape = of_bytes(LW_SCATTER, bytes, root);
     if (!lwm_mine(call, bytes, true)) return false;
     const void *in = NULL;
     void *out = in_place ? LW_IN_PLACE : room(&recv, &to, bytes);
@@ -189,6 +197,7 @@ static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffe
         return lwm_nothing(call);
     }
     if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
+    call->shape = of_bytes(gathers ? LW_ALLGATHER : LW_ALLTOALL, bytes, 0);
     if (!lwm_mine(call, bytes, true)) {
         if (alike) keep(call, &recv, &to, bytes, 0);
         return false;

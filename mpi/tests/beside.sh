@@ -22,6 +22,13 @@ killed() {
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
 }
 
+# plans_beside MPI RANKS SEED: some calls pass while plans are chosen, and later ones are lineweave's.
+plans_beside() {
+    rm -f "$scratch/report"
+    on "$1" "$2" env LINEWEAVE_MPI_FORM=beside LINEWEAVE_MPI_AFTER=4 "$lineweave" run --report "$scratch/report" -- "$mpis/built/present-$1" "$3" 3000 &&
+        grep -q '"its plans were being chosen":[1-9]' "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report"
+}
+
 for mpi in openmpi mpich; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
     "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/forming.c -o "$mpis/built/forming-$mpi" -lpthread
@@ -44,6 +51,10 @@ for mpi in openmpi mpich; do
     for ((fault = 0; fault < many; fault++)); do
         check "$mpi: a rank is killed $((fault * 2)) ms after its team began to form" killed "$mpi" 3 $((fault * 2))
         check "$mpi: a rank is stopped for a while $((fault * 2)) ms after its team began to form" beside "$mpi" 3 "$forming" stop $((fault * 2))
+    done
+    for ((program = 0; program < many; program++)); do
+        # Each kind and length changes over by itself, and is compared with the MPI then.
+        check "$mpi: a random program whose plans are chosen beside it (seed $((seed + program)))" plans_beside "$mpi" 3 $((seed + program))
     done
     check "$mpi: 160 communicators of 8 threads, teams beside" beside "$mpi" 4 "$mpis/built/crowd-$mpi" 8 160 2
 done

@@ -65,6 +65,9 @@
 /* One rank's end of a team. It belongs to one thread at a time. */
 typedef struct lw_comm lw_comm;
 
+/* Chooses and proves plans for the calls of a communicator, in a thread beside the one that makes them, and also after it is freed. */
+typedef struct lw_planner lw_planner;
+
 /* A call that was started, or one that can be started again and again. It belongs to one thread at a time. */
 typedef struct lw_request lw_request;
 
@@ -224,6 +227,34 @@ typedef struct lw_barrier_t {
   uint64_t state;
   const void *inner;
 } lw_barrier_t;
+
+/* Kinds of collectives. */
+typedef enum lw_collective {
+  /* lw_barrier. */
+  LW_BARRIER = 0,
+  /* lw_bcast. */
+  LW_BCAST = 1,
+  /* lw_reduce. */
+  LW_REDUCE = 2,
+  /* lw_allreduce. */
+  LW_ALLREDUCE = 3,
+  /* lw_gather. */
+  LW_GATHER = 4,
+  /* lw_scatter. */
+  LW_SCATTER = 5,
+  /* lw_allgather. */
+  LW_ALLGATHER = 6,
+  /* lw_reduce_scatter_block. */
+  LW_REDUCE_SCATTER = 7,
+  /* lw_scan. */
+  LW_SCAN = 8,
+  /* lw_exscan. */
+  LW_EXSCAN = 9,
+  /* lw_alltoall. */
+  LW_ALLTOALL = 10,
+  /* None: makes each a signed number of 32 bits. */
+  LW_COLLECTIVE_LEAST = INT32_MIN
+} lw_collective;
 
 /* It worked. */
 #define LW_OK 0
@@ -1494,6 +1525,36 @@ lw_status lw_barrier_wait_at(struct lw_barrier_t *barrier,
  *     lw_barrier_destroy(&barrier);
  */
 lw_status lw_barrier_destroy(struct lw_barrier_t *barrier);
+
+/*
+ * A planner for the calls of comm that follow. It does not communicate.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_comm_planner(comm, &planner);
+ */
+lw_status lw_comm_planner(struct lw_comm *comm, struct lw_planner **planner);
+
+/*
+ * Chooses and proves the plans of a call: later calls of this kind and length only compile them. Several threads may do so at once. `op` counts where
+ * elements are combined, and `root` where there is one; count is that of the call.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_TYPE also for an unknown collective, LW_ERR_OP, LW_ERR_ROOT, LW_ERR_PLAN.
+ *
+ *     lw_planner_plan(planner, LW_ALLREDUCE, 1000, LW_F64, LW_SUM, 0);
+ */
+lw_status lw_planner_plan(struct lw_planner *planner,
+                          lw_collective collective,
+                          size_t count,
+                          lw_type element,
+                          lw_op op,
+                          int root);
+
+/*
+ * Frees a planner. Null is allowed.
+ * Errors: LW_ERR_HANDLE.
+ *
+ *     lw_planner_free(planner);
+ */
+lw_status lw_planner_free(struct lw_planner *planner);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -54,8 +54,8 @@ impl Call {
     }
 
     /// Returns the call for the runtime, after checking type, operator and root.
-    pub(crate) fn spec(&self, comm: &Communicator) -> Result<CallSpec, Failure> {
-        let (collective, count, ranks) = (self.collective, self.count, comm.ranks());
+    pub(crate) fn spec(&self, ranks: usize) -> Result<CallSpec, Failure> {
+        let (collective, count) = (self.collective, self.count);
         let element = element(self.element)?;
         let operator = self.operator.map(|o| operator(o, element)).transpose()?;
         match usize::try_from(self.root) {
@@ -139,7 +139,7 @@ impl Call {
         comm: &Communicator,
         counts: Option<&'a [usize]>,
     ) -> Result<Resolved<'a>, Failure> {
-        let spec = self.spec(comm)?;
+        let spec = self.spec(comm.ranks())?;
         let CallSpec { collective, element, root, .. } = spec;
         // The check is the same on all ranks, so that no rank waits for one whose call was refused.
         match counts {

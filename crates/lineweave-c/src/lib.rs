@@ -15,6 +15,7 @@ pub mod types;
 pub mod handle;
 pub mod team;
 pub mod communicators;
+pub mod planner;
 mod buffers;
 pub mod shared;
 pub mod operators;

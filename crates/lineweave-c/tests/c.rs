@@ -120,7 +120,7 @@ fn examples_of_the_header_compile() {
          void combine(const void *in, void *inout, size_t len, size_t size, void *arg);\n\
          void poll(void *arg);\nlw_status work(lw_comm *comm, void *arg);\n\
          static double x[4], y[4], all[16], whole[16];\nstatic size_t n = 4, counts[4] = {1, 1, 1, 1};\n\
-         static lw_comm *comm, *made;\nstatic lw_team *team;\nstatic lw_site *site;\nstatic lw_op op;\n\
+         static lw_comm *comm, *made;\nstatic lw_team *team;\nstatic lw_site *site;\nstatic lw_planner *planner;\nstatic lw_op op;\n\
          static lw_request *request, *requests[2];\nstatic lw_barrier_t barrier;\nstatic uint64_t place;\n\
          static void *buffer;\nstatic int rank, size;\n",
     );

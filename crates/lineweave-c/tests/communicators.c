@@ -59,6 +59,17 @@ static lw_status everything(lw_comm *comm, void *arg) {
     }
     EXPECT(lw_comm_free(here) == LW_OK);
 
+    /* Plans that are chosen ahead, and what cannot be planned. */
+    lw_planner *planner = NULL;
+    EXPECT(lw_comm_planner(comm, &planner) == LW_OK);
+    for (lw_collective kind = LW_BARRIER; kind <= LW_ALLTOALL; kind++) EXPECT(lw_planner_plan(planner, kind, 3, LW_I64, LW_SUM, ranks - 1) == LW_OK);
+    EXPECT(sum(comm, 1) == ranks);
+    EXPECT(lw_planner_plan(planner, LW_ALLTOALL + 1, 3, LW_I64, LW_SUM, 0) == LW_ERR_TYPE);
+    EXPECT(lw_planner_plan(planner, LW_BCAST, 3, LW_I64, LW_SUM, ranks) == LW_ERR_ROOT);
+    EXPECT(lw_planner_plan(planner, LW_REDUCE, 3, LW_I64, -1, 0) == LW_ERR_OP);
+    EXPECT(lw_planner_plan(NULL, LW_BCAST, 3, LW_I64, LW_SUM, 0) == LW_ERR_NULL && lw_comm_planner(comm, NULL) == LW_ERR_NULL);
+    EXPECT(lw_planner_free(planner) == LW_OK && lw_planner_free(planner) == LW_ERR_HANDLE && lw_planner_free(NULL) == LW_OK);
+
     /* Places that rank 0 takes and tells; all ranks in reverse order. */
     lw_site *site = NULL;
     uint64_t places[2] = {0, 0};

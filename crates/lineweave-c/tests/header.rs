@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The sources in the order of the header. `rows` are the blocking functions of src/rows.rs, and `started` its other functions.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "status",
     "types",
     "operators",
@@ -20,12 +20,17 @@ const SOURCES: [&str; 14] = [
     "requests",
     "started",
     "barrier",
+    "planner",
 ];
 
 /// Types that are numbers for the library, since C may pass any number, and enumerations for C, whose compilers tell them apart. The
 /// least value of each makes it a signed number of 32 bits in every compiler, as the library takes it.
-const ENUMERATIONS: [(&str, &str); 3] =
-    [("lw_type", "LW_TYPE_LEAST"), ("lw_op", "LW_OP_LEAST"), ("lw_level", "LW_LEVEL_LEAST")];
+const ENUMERATIONS: [(&str, &str); 4] = [
+    ("lw_type", "LW_TYPE_LEAST"),
+    ("lw_op", "LW_OP_LEAST"),
+    ("lw_level", "LW_LEVEL_LEAST"),
+    ("lw_collective", "LW_COLLECTIVE_LEAST"),
+];
 
 /// An operator for C++, which otherwise turns two enumerators into a number.
 const CPLUSPLUS: &str = "#ifdef __cplusplus
@@ -37,7 +42,7 @@ fn here(file: &str) -> PathBuf {
 }
 
 /// Returns the sources, with the rows of src/rows.rs expanded to the functions that its macros make.
-fn sources() -> [String; 14] {
+fn sources() -> [String; 15] {
     let read = |file: &str| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source");
     let [blocks, started] = functions(&read("rows"));
     SOURCES.map(|file| match file {

@@ -11,6 +11,7 @@ pub mod ownership;
 mod pending;
 mod plans;
 mod factory;
+mod planner;
 
 pub use crate::compile::PlanId;
 pub use crate::engine::{Buffers, FastPathResult, Memory, Options};
@@ -18,6 +19,7 @@ pub use crate::segment::Setup;
 pub use factory::CommunicatorFactory;
 pub(crate) use ownership::LockedEngine;
 pub use pending::Message;
+pub use planner::Planner;
 
 use crate::choose::PlanSelector;
 use crate::engine::{Engine, Mode, NonblockingCall, ProcessGroup};

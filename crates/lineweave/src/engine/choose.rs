@@ -5,15 +5,17 @@ use super::run::Buffers;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::{
-    has_two_buffers, ChoiceOverride, Key, PeerAccess, PlanSelector, PlanSequence, Proofs, Proved, Proven,
-    ResolvedCall,
+    has_two_buffers, ChoiceOverride, Key, PeerAccess, PlanBudget, PlanSelector, PlanSequence, Proofs, Proved,
+    Proven, ResolvedCall,
 };
+use crate::communicator::Planner;
 use crate::compile::PlanId;
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};
 use crate::tuning::Chosen;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
+use std::sync::Arc;
 
 impl Engine {
     /// Returns the shape of the communicator: the CPU of each rank.
@@ -145,6 +147,20 @@ impl Engine {
             self.reserve_shadow(proven.window)?;
         }
         Ok(PlanSequence { plan, window: proven.window, tail })
+    }
+
+    /// See [`crate::Communicator::planner`].
+    pub fn planner(&self) -> Planner {
+        let PlanBudget { counter_bytes, records, rank, .. } = self.room();
+        let everybody: Vec<usize> = (0..self.ranks()).collect();
+        let selector = self.selector.of_members(&everybody, self.selector.direct());
+        Planner {
+            segment: Arc::clone(&self.segment),
+            selector,
+            records: records.map(|(_, order)| order),
+            rank,
+            counter_bytes,
+        }
     }
 
     /// The question that a call of this size poses to whoever chooses.
