@@ -45,6 +45,16 @@ _Static_assert(sizeof(struct bucket) == 1024 && sizeof(struct memory) == BUCKETS
 static struct memory *memory;
 static int file = -1;
 
+static char trouble[96];
+const char *lwm_board_trouble(void) { return trouble; }
+
+/* Records what failed, with errno; returns false. */
+static bool failed(const char *what)
+{
+    snprintf(trouble, sizeof trouble, " (%s: %s)", what, strerror(errno));
+    return false;
+}
+
 /* Pending connections are never accepted, and a socket holds as many as the system allows (128 on older ones). So there are several of them. */
 enum { SOCKETS = 16, A_SOCKET = 100 };
 static int sockets[SOCKETS], bound;
@@ -120,7 +130,7 @@ static bool map(int from)
     struct stat found;
     if (fstat(from, &found) != 0 || found.st_uid != geteuid() || found.st_size != sizeof *memory) return false;
     struct memory *at = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, from, 0);
-    if (at == MAP_FAILED) return false;
+    if (at == MAP_FAILED) return failed("mmap");
     if (at->magic == MAGIC) memory = at;
     else munmap(at, sizeof *at);
     return memory != NULL;
@@ -133,7 +143,7 @@ static bool map_of(int pid, const char *name)
     int length = snprintf(wanted, sizeof wanted, "/memfd:%s", name);
     snprintf(path, sizeof path, "/proc/%d/fd", pid);
     DIR *open_files = opendir(path);
-    if (!open_files) return false;
+    if (!open_files) return failed(path);
     bool mapped = false;
     for (struct dirent *entry; !mapped && (entry = readdir(open_files));) {
         ssize_t many = readlinkat(dirfd(open_files), entry->d_name, link, sizeof link);
@@ -150,9 +160,10 @@ static bool map_of(int pid, const char *name)
 static bool make(const char *name)
 {
     uint64_t head[2] = {MAGIC, 0};
-    if (file < 0) file = memfd_create(name, MFD_CLOEXEC);
-    return file >= 0 && ftruncate(file, sizeof *memory) == 0 && getrandom(&head[1], sizeof head[1], 0) == sizeof head[1] &&
-           pwrite(file, head, sizeof head, 0) == sizeof head;
+    if (file < 0 && (file = memfd_create(name, MFD_CLOEXEC)) < 0) return failed("memfd_create");
+    if (ftruncate(file, sizeof *memory) != 0) return failed("ftruncate");
+    if (getrandom(&head[1], sizeof head[1], 0) != sizeof head[1]) return failed("getrandom");
+    return pwrite(file, head, sizeof head, 0) == sizeof head || failed("pwrite");
 }
 
 static bool listens(const char *name, int number)
@@ -175,11 +186,11 @@ static int who_listens(const char *name, int number)
     socklen_t length = address_of(&address, name, number), many = sizeof(struct ucred);
     struct ucred who = {0};
     int at = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (at < 0) return -1;
     int found = -1;
-    if (connect(at, (struct sockaddr *)&address, length) != 0) found = errno == ECONNREFUSED ? 0 : -1;
+    if (at < 0) failed("socket");
+    else if (connect(at, (struct sockaddr *)&address, length) != 0) found = errno == ECONNREFUSED ? 0 : -1 - failed("connect");
     else if (getsockopt(at, SOL_SOCKET, SO_PEERCRED, &who, &many) == 0 && who.uid == geteuid() && who.pid > 0) found = who.pid;
-    close(at);
+    if (at >= 0) close(at);
     return found;
 }
 

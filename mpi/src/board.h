@@ -16,6 +16,8 @@ _Static_assert(sizeof(struct lwm_line) == 64, "a cache line for each");
 
 /* Maps the memory of this launcher, or makes it. `ranks` and `rank` are of MPI_COMM_WORLD. False where it cannot be had. */
 bool lwm_board_open(uint64_t launcher, int ranks, int rank);
+/* Returns what kept this process from the memory, in brackets with a space before; empty if nothing did. */
+const char *lwm_board_trouble(void);
 /* Closes the sockets by which others find the memory. It stays mapped: callbacks of communicators come later. */
 void lwm_board_close(void);
 /* Returns the line of a name, zeroed if this process is the first to ask; null where there is no room. */

@@ -3,6 +3,7 @@
  * MPI_COMM_WORLD's first two nodes, when ranks learn of each other. Rank 0 writes half of each round trip as JSON Lines; the command that
  * reads them fits the costs.
  */
+#include "files.h"
 #include "lwm.h"
 
 #include <errno.h>
@@ -93,7 +94,8 @@ static void measure(void)
     void *data = calloc(1, (size_t)lengths[LENGTHS - 1]);
     /* A rank without memory cannot answer. */
     if (!data) lwm_host.Abort(lwm_host.world, 1);
-    FILE *file = first ? fopen(lwm_settings.link, "w") : NULL;
+    char *made = NULL;
+    FILE *file = first ? lwm_file_make(lwm_settings.link, &made) : NULL;
     bool written = file && write_head(file, own, other);
     for (int i = 0; i < LENGTHS && fine; i++) {
         double samples[MOST + 1];
@@ -105,7 +107,7 @@ static void measure(void)
         fprintf(file, "]}\n");
     }
     free(data);
-    if (file && (fclose(file) != 0 || !fine)) written = false;
+    if (file) written = lwm_file_keep(file, lwm_settings.link, made, written && fine);
     if (first && !written) fprintf(stderr, "lineweave: %s: the link cannot be written: %s\n", lwm_settings.link, strerror(errno));
 }
 

@@ -4,6 +4,8 @@
  * Ranks add up their counts by the host, in MPI_Finalize, if all of them were in a collective call; otherwise rank 0 reports its own. A program
  * that never reaches MPI_Finalize gets no report.
  */
+#include "board.h"
+#include "files.h"
 #include "presence.h"
 
 #include <errno.h>
@@ -92,8 +94,8 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
     if (ranks < lwm_world_size && there == lwm_world_size) {
         lwm_say("0 of %llu collective calls of rank %d taken over from %s: none is known to have had all ranks", calls, lwm_world_rank, lwm_host_title);
     } else if (ranks < lwm_world_size) {
-        lwm_say("0 of %llu collective calls of rank %d taken over from %s: not all ranks have this lineweave: %d of %d%s", calls, lwm_world_rank,
-                lwm_host_title, there > 0 ? there : 1, lwm_world_size, there > 0 ? " on this node" : ", which cannot find the others");
+        lwm_say("0 of %llu collective calls of rank %d taken over from %s: not all ranks have this lineweave: %d of %d%s%s", calls, lwm_world_rank,
+                lwm_host_title, there > 0 ? there : 1, lwm_world_size, there > 0 ? " on this node" : ", which cannot find the others", lwm_board_trouble());
     } else {
         lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", ours, calls, ranks, lwm_host_title);
     }
@@ -184,8 +186,9 @@ void lwm_report(bool of_all)
     int ranks = of_all ? lwm_world_size : 1;
     if (!lwm_settings.quiet) show(counts, all + LWM_KINDS, ranks);
     if (!of_all && lwm_settings.link) lwm_say("%s is not written: no collective call is known to have had all ranks", lwm_settings.link);
-    FILE *file = lwm_settings.report ? fopen(lwm_settings.report, "w") : NULL;
-    bool written = !lwm_settings.report || (file && write_json(file, counts, all + LWM_KINDS, ranks));
+    if (!lwm_settings.report) return;
+    char *made;
+    FILE *file = lwm_file_make(lwm_settings.report, &made);
+    bool written = file && lwm_file_keep(file, lwm_settings.report, made, write_json(file, counts, all + LWM_KINDS, ranks));
     if (!written) fprintf(stderr, "lineweave: %s: the report cannot be written: %s\n", lwm_settings.report, strerror(errno));
-    if (file) fclose(file);
 }
