@@ -117,9 +117,9 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
         if (why[r]) fprintf(stderr, "  %llu passed on: %s\n", (unsigned long long)why[r], lwm_reason_names[r]);
     }
     if (setup[LWM_TEAMS] > 0) {
-        fprintf(stderr, "  setting up: %.1f communicators a rank got a team, %.1f of them by meeting, in %.1f ms within calls and %.1f ms beside\n",
+        fprintf(stderr, "  setting up: %.1f communicators a rank got a team, %.1f of them by meeting, in %.1f ms within calls and %.1f ms beside; %.1f calls a rank waited for it\n",
                 (double)setup[LWM_TEAMS] / ranks, (double)setup[LWM_MET] / ranks, (double)setup[LWM_TEAMS_NS] / 1e6 / ranks,
-                (double)setup[LWM_BESIDE_NS] / 1e6 / ranks);
+                (double)setup[LWM_BESIDE_NS] / 1e6 / ranks, (double)setup[LWM_WAITED] / ranks);
         fprintf(stderr, "  plans: %.1f a rank, chosen, proved and compiled in %.1f ms\n", (double)setup[LWM_PLANS] / ranks,
                 (double)setup[LWM_PLANS_NS] / 1e6 / ranks);
     }
@@ -129,8 +129,8 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
 static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup, int ranks)
 {
     fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"mpi\":\"%s\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
-            "\"teams_total_ms\":%.6f,\"beside_total_ms\":%.6f,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_host_title, ranks, setup[LWM_TEAMS], setup[LWM_MET],
-            (double)setup[LWM_TEAMS_NS] / 1e6, (double)setup[LWM_BESIDE_NS] / 1e6, setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6);
+            "\"teams_total_ms\":%.6f,\"beside_total_ms\":%.6f,\"waited\":%lld,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_host_title, ranks, setup[LWM_TEAMS], setup[LWM_MET],
+            (double)setup[LWM_TEAMS_NS] / 1e6, (double)setup[LWM_BESIDE_NS] / 1e6, setup[LWM_WAITED], setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6);
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {
             const struct lwm_count *n = &counts[k * LWM_CLASSES + c];

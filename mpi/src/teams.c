@@ -98,6 +98,7 @@ static bool is_due(struct lwm_comm *comm)
 /* Forms the team within this call, with those of other nodes if there are `several`, and tells the others whether it worked at this rank. */
 static void make_within(struct lwm_comm *comm, struct lwm_forming *f, const int *nodes, bool several)
 {
+    if (f->meets) __atomic_fetch_add(&lwm_setup[LWM_WAITED], 1, __ATOMIC_RELAXED);
     bool made = lwm_forming_make(f, lwm_progress);
     if (made && several) made = (comm->nodes = lwm_nodes_make(comm, nodes, f->made[LWM_BLOCKING])) != NULL;
     int fine = made, all = made;

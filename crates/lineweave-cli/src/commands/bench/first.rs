@@ -63,14 +63,45 @@ struct Made {
     lengths: usize,
     roots: usize,
     sweep_ns: f64,
+    /// Times of single calls of the sweep: most of them are of a length or a root that was not called before.
+    sweep_calls: Spread,
     /// Time of the whole sweep when it is repeated.
     again_ns: f64,
+    again_calls: Spread,
     /// Plans that a rank holds after the sweep.
     plans: usize,
     /// Time of as many allgathers of blocks of different lengths, each with other lengths, and the plans that a rank
     /// holds after them.
     uneven_ns: f64,
     uneven_plans: usize,
+}
+
+/// The median of some times, the one that a thousandth of them exceeds, and the longest.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Spread {
+    median_ns: f64,
+    p999_ns: f64,
+    slowest_ns: f64,
+}
+
+impl Spread {
+    fn of(times: &mut [f64]) -> Spread {
+        times.sort_unstable_by(f64::total_cmp);
+        let Some(last) = times.len().checked_sub(1) else { return Spread::default() };
+        Spread {
+            median_ns: times[last / 2],
+            p999_ns: times[last - times.len() / 1000],
+            slowest_ns: times[last],
+        }
+    }
+
+    fn or_longer(self, other: Spread) -> Spread {
+        Spread {
+            median_ns: self.median_ns.max(other.median_ns),
+            p999_ns: self.p999_ns.max(other.p999_ns),
+            slowest_ns: self.slowest_ns.max(other.slowest_ns),
+        }
+    }
 }
 
 /// The measurements that a rank reports.
@@ -161,6 +192,17 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
         let uneven = [time(team.uneven_ns), team.uneven_plans.to_string()];
         shown.add_row(cells.chain(sweeps).chain(uneven));
     }
+    session.out.table(&shown)?;
+    session.out.line("")?;
+    let mut shown = table(
+        &["ranks", "calls of the sweep", "median", "99.9 %", "slowest", "again: median", "99.9 %", "slowest"],
+        &[0, 1, 2, 3, 4, 5, 6, 7],
+    );
+    for team in made {
+        let spread = |s: Spread| [s.median_ns, s.p999_ns, s.slowest_ns].map(time);
+        let calls = [team.ranks.to_string(), (team.lengths * team.roots).to_string()];
+        shown.add_row(calls.into_iter().chain(spread(team.sweep_calls)).chain(spread(team.again_calls)));
+    }
     session.out.table(&shown)
 }
 
@@ -232,7 +274,9 @@ impl Answer {
         mine.duplicate_first_ns = mine.duplicate_first_ns.max(theirs.duplicate_first_ns);
         mine.free_ns = mine.free_ns.max(theirs.free_ns);
         mine.sweep_ns = mine.sweep_ns.max(theirs.sweep_ns);
+        mine.sweep_calls = mine.sweep_calls.or_longer(theirs.sweep_calls);
         mine.again_ns = mine.again_ns.max(theirs.again_ns);
+        mine.again_calls = mine.again_calls.or_longer(theirs.again_calls);
         mine.plans = mine.plans.max(theirs.plans);
         mine.uneven_ns = mine.uneven_ns.max(theirs.uneven_ns);
         mine.uneven_plans = mine.uneven_plans.max(theirs.uneven_plans);
@@ -268,19 +312,23 @@ pub fn rank(text: &str) -> Result<(), CliError> {
     }
     let (lengths, roots) = (task.lengths, task.roots);
     let (data, mut sum) = (vec![1.0; lengths], vec![0.0; lengths]);
-    let mut sweeps = [0.0; 2];
+    let mut sweeps = [(0.0, Spread::default()); 2];
+    let mut times = Vec::with_capacity(lengths * roots);
     for sweep in &mut sweeps {
+        times.clear();
         comm.barrier()?;
         let start = Instant::now();
         for length in 1..=lengths {
             for root in 0..roots {
+                let call = Instant::now();
                 comm.reduce(&data[..length], &mut sum[..length], Operator::Sum, root)?;
+                times.push(ns(call));
             }
         }
         comm.barrier()?;
-        *sweep = ns(start);
+        *sweep = (ns(start), Spread::of(&mut times));
     }
-    let ([sweep_ns, again_ns], plans) = (sweeps, comm.setup().plans);
+    let ([(sweep_ns, sweep_calls), (again_ns, again_calls)], plans) = (sweeps, comm.setup().plans);
     let (uneven_ns, uneven_plans) = (uneven(&mut comm, lengths)?, comm.setup().plans);
     let made = Made {
         ranks,
@@ -291,7 +339,9 @@ pub fn rank(text: &str) -> Result<(), CliError> {
         lengths,
         roots,
         sweep_ns,
+        sweep_calls,
         again_ns,
+        again_calls,
         plans,
         uneven_ns,
         uneven_plans,
