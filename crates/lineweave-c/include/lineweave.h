@@ -496,6 +496,7 @@ lw_status lw_team_from_env(struct lw_team **team,
 /*
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
+ * Ranks wait for each other for a minute, or for LINEWEAVE_TIMEOUT where that is shorter. If rank 0 cannot go on, it tells the others.
  * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_RANK, LW_ERR_TIMEOUT, LW_ERR_VERSION, LW_ERR_SYSTEM.
  *
  *     lw_comm_connect("@my-program", rank, size, &comm);

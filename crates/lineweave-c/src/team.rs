@@ -7,7 +7,7 @@ use crate::status::{
 };
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::team::{self, Host, Members, Team, TeamConfig, PATIENCE};
-use lineweave::Communicator;
+use lineweave::{Communicator, Error};
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::Arc;
 
@@ -201,6 +201,7 @@ pub unsafe extern "C" fn lw_team_from_env(
 /**
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
+ * Ranks wait for each other for a minute, or for LINEWEAVE_TIMEOUT where that is shorter. If rank 0 cannot go on, it tells the others.
  * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_RANK, LW_ERR_TIMEOUT, LW_ERR_VERSION, LW_ERR_SYSTEM.
  *
  *     lw_comm_connect("@my-program", rank, size, &comm);
@@ -215,7 +216,7 @@ pub unsafe extern "C" fn lw_comm_connect(
     guard(|| {
         let size = self::size(size)?;
         // SAFETY: the header's rule for the path.
-        unsafe { meet(path, rank, size, comm, || Ok(TeamConfig::from_environment(size)?), &mut || true) }
+        unsafe { meet(path, rank, size, comm, || TeamConfig::from_environment(size), &mut || true) }
     })
 }
 
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn lw_comm_connect_on(
         // SAFETY: the header's rule for the lists, and for the path.
         unsafe {
             let (cpus, allowed) = (numbers(cpus, size)?, numbers(allowed, self::size(allowed_count)?)?);
-            meet(path, rank, size, comm, || Ok(TeamConfig::placed(&cpus, &allowed)?), &mut ask)
+            meet(path, rank, size, comm, || TeamConfig::placed(&cpus, &allowed), &mut ask)
         }
     })
 }
@@ -276,7 +277,7 @@ unsafe fn meet(
     rank: c_int,
     size: usize,
     comm: *mut *mut lw_comm,
-    config: impl FnOnce() -> Result<TeamConfig, Failure>,
+    config: impl FnOnce() -> Result<TeamConfig, Error>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<(), Failure> {
     place_for(comm)?;
@@ -293,11 +294,11 @@ unsafe fn meet(
     let why = || "another rank cannot go on, and has said why".to_owned();
     let mut go_on = || match go_on() {
         true => Ok(()),
-        false => Err(lineweave::Error::Meeting { name: path.to_owned(), why: why() }),
+        false => Err(Error::Meeting { name: path.to_owned(), why: why() }),
     };
     let joined = match rank {
-        0 => host(path, config()?, &mut go_on)?,
-        _ => team::connect_while(path, Some(rank), PATIENCE, &mut go_on)?,
+        0 => host(path, size, config, &mut go_on)?,
+        _ => team::connect_while(path, Some(rank), team::bounded(PATIENCE), &mut go_on)?,
     };
     if joined.ranks() != size {
         let text = format!("the team at `{path}` has {} ranks and {size} were expected", joined.ranks());
@@ -306,20 +307,33 @@ unsafe fn meet(
     give_comm(comm, joined)
 }
 
-/// Waits for all other ranks, and joins as rank 0.
+/// Waits for all other ranks, and joins as rank 0. Listens first, so that ranks that come are told when that fails.
 fn host(
     path: &str,
-    config: TeamConfig,
-    go_on: &mut dyn FnMut() -> Result<(), lineweave::Error>,
-) -> Result<Communicator, Failure> {
-    let team = Team::with(config)?;
+    size: usize,
+    config: impl FnOnce() -> Result<TeamConfig, Error>,
+    go_on: &mut dyn FnMut() -> Result<(), Error>,
+) -> Result<Communicator, Error> {
+    let host = Host::bind(path)?;
+    let team = gather(&host, path, config, go_on).inspect_err(|_| host.refuse(size - 1, go_on))?;
+    drop(host);
+    team.join(0)
+}
+
+/// Makes the team and has all other ranks join it.
+fn gather(
+    host: &Host,
+    path: &str,
+    config: impl FnOnce() -> Result<TeamConfig, Error>,
+    go_on: &mut dyn FnMut() -> Result<(), Error>,
+) -> Result<Team, Error> {
+    let (team, patience) = (Team::with(config()?)?, team::bounded(PATIENCE));
     // Ranks that have already arrived wait for this rank.
-    let served = Host::bind(path)?.serve_while(&team, &[0], PATIENCE, go_on).inspect_err(|_| team.give_up(0));
-    let missing = served?;
+    let missing = host.serve_while(&team, &[0], patience, go_on).inspect_err(|_| team.give_up(0))?;
     missing.iter().for_each(|&rank| team.give_up(rank));
     if !missing.is_empty() {
-        let why = format!("ranks {missing:?} did not come within {:.0} s", PATIENCE.as_secs_f64());
-        return Err(lineweave::Error::Meeting { name: path.to_owned(), why }.into());
+        let why = format!("ranks {missing:?} did not come within {:.0} s", patience.as_secs_f64());
+        return Err(Error::Meeting { name: path.to_owned(), why });
     }
-    Ok(team.join(0)?)
+    Ok(team)
 }

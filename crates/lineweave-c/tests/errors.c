@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define REFUSED(call, status)                                  \
@@ -140,6 +141,26 @@ static lw_status mismatched(lw_comm *comm, void *arg) {
     return status == LW_ERR_MISMATCH ? LW_OK : 78;
 }
 
+/* A rank that cannot go on, and one that never comes, are waited for neither by the host nor by the others. */
+static void peers(void) {
+    char name[64];
+    lw_comm *comm = NULL;
+    int status = 0;
+    snprintf(name, sizeof name, "@lw-errors-%d", (int)getpid());
+    pid_t host = fork();
+    if (host == 0) {
+        setenv("LINEWEAVE_WAIT", "never", 1);
+        _exit(lw_comm_connect(name, 0, 2, &comm) != LW_ERR_ENVIRONMENT);
+    }
+    REFUSED(lw_comm_connect(name, 1, 2, &comm), LW_ERR_SYSTEM);
+    EXPECT(strstr(lw_last_error(), "its host cannot go on"));
+    EXPECT(waitpid(host, &status, 0) == host && status == 0);
+    setenv("LINEWEAVE_TIMEOUT", "0.1", 1);
+    REFUSED(lw_comm_connect(name, 1, 2, &comm), LW_ERR_SYSTEM);
+    REFUSED(lw_comm_connect(name, 0, 2, &comm), LW_ERR_TIMEOUT);
+    unsetenv("LINEWEAVE_TIMEOUT");
+}
+
 int main(void) {
     lw_comm *comm = NULL;
     lw_team *team = NULL;
@@ -191,6 +212,7 @@ int main(void) {
     setenv("LINEWEAVE_TIMEOUT", "no time", 1);
     REFUSED(lw_team_create(2, &team), LW_ERR_ENVIRONMENT);
     unsetenv("LINEWEAVE_TIMEOUT");
+    peers();
 
     lw_barrier_t barrier;
     memset(&barrier, 0, sizeof barrier);

@@ -1,11 +1,15 @@
 //! Teams of processes that come to a host, each when it likes.
 
-use super::rendezvous::{ask, reach, Clock, JoinReply, JoinRequest, RendezvousSocket};
-use super::{Team, PATIENCE};
+use super::rendezvous::{ask, gave_up, reach, Clock, Connection, JoinReply, JoinRequest, RendezvousSocket};
+use super::{bounded, Team, PATIENCE};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+
+/// Guests that have their answers and whose end of it is still awaited: no more descriptors than this.
+const UNSETTLED: usize = 64;
 
 /// A listening host.
 ///
@@ -47,7 +51,7 @@ impl Host {
     /// serving. One that says nothing holds nobody up.
     ///
     /// # Errors
-    /// [`Error::System`] when the socket fails.
+    /// [`Error::System`] when the socket fails, or when a rank says that it cannot go on.
     pub fn serve(&self, team: &Team, taken: &[usize]) -> Result<(), Error> {
         self.serve_until(team, taken, None, &mut || Ok(())).map(drop)
     }
@@ -89,20 +93,48 @@ impl Host {
         let ranks = team.segment.ranks();
         let mut free: Vec<usize> = (0..ranks).filter(|r| !taken.contains(r)).collect();
         let (mut pending, mut clock) = (self.0.pending(), Clock::new(patience, go_on));
-        while !free.is_empty() {
-            let seat = |request: &JoinRequest| {
-                free.iter().position(|&r| request.rank.is_none_or(|wanted| wanted == r))
-            };
-            let Some((connection, i)) = pending.next_seated(ranks, &mut clock, seat)? else { break };
-            if connection.answer(JoinReply::Welcome(free[i]), Some(team.descriptor()))? {
-                free.remove(i);
+        let settle = |(rank, guest): (usize, Connection), clock: &mut Clock<'_>| match guest.settle(clock)? {
+            true => Ok(()),
+            false => {
+                // Those that have joined do not wait for it.
+                team.give_up(rank);
+                Err(gave_up(Some(rank)))
             }
+        };
+        let mut serve = || {
+            let mut seated = VecDeque::new();
+            while !free.is_empty() {
+                let seat = |request: &JoinRequest| {
+                    free.iter().position(|&r| request.rank.is_none_or(|wanted| wanted == r))
+                };
+                let Some((guest, i)) = pending.next_seated(ranks, &mut clock, seat)? else { break };
+                if guest.answer(JoinReply::Welcome(free[i]), Some(team.descriptor()))? {
+                    seated.push_back((free.remove(i), guest));
+                } else if guest.has_failed() {
+                    return Err(gave_up(Some(free[i])));
+                }
+                // Each has a descriptor.
+                while seated.len() > UNSETTLED {
+                    seated.pop_front().map_or(Ok(()), |first| settle(first, &mut clock))?;
+                }
+            }
+            seated.into_iter().try_for_each(|guest| settle(guest, &mut clock))
+        };
+        let served = serve();
+        if served.is_err() {
+            pending.refuse();
         }
-        Ok(free)
+        served.map(|()| free)
+    }
+
+    /// Tells so many guests that this host cannot go on: those that have come, and those that come within a second, while `go_on` says so. They
+    /// then need not wait until their patience ends.
+    pub fn refuse(&self, guests: usize, go_on: &mut dyn FnMut() -> Result<(), Error>) {
+        self.0.pending().refuse_all(guests, go_on);
     }
 }
 
-/// Joins the team hosted at `name`, as `rank` or as any free rank. The host has [`PATIENCE`] to answer.
+/// Joins the team hosted at `name`, as `rank` or as any free rank. The host has [`PATIENCE`] to answer, [`bounded`].
 /// [`Host`] has an example.
 ///
 /// # Errors
@@ -137,7 +169,7 @@ pub fn connect_while(
             Err(e) => e,
         };
         // A queue that is full is a host's that is there.
-        if start.elapsed() >= if e == Errno::AGAIN { patience.max(PATIENCE) } else { patience } {
+        if start.elapsed() >= if e == Errno::AGAIN { patience.max(bounded(PATIENCE)) } else { patience } {
             let what = format!("joining the team at `{name}`");
             return Err(Error::system(what, e, "; is its host running?"));
         }
@@ -146,8 +178,8 @@ pub fn connect_while(
     };
     ask(
         name,
-        &socket,
+        socket,
         &JoinRequest { rank, ..JoinRequest::default() },
-        &mut Clock::new(Some(PATIENCE), go_on),
+        &mut Clock::new(Some(bounded(PATIENCE)), go_on),
     )
 }

@@ -3,14 +3,15 @@
 //! 1. Every rank tries to open the door at the name (`socket.rs`). Who can is the host; the others connect to it.
 //! 2. The host refuses who does not fit, and lets the others wait.
 //! 3. When all have come, the host decides who sits where, makes the segment, and answers each with its rank.
-//! 4. All join.
+//! 4. All join. A host that cannot go on tells those that have come, and those that come within a moment.
 //!
 //! That they can reach one Unix socket proves that they share a kernel; no launcher's word is needed for it.
 
 use super::rendezvous::{
-    absent, ask, is_apart, reach, Clock, Connection, JoinReply, JoinRequest, RendezvousSocket,
+    absent, ask, gave_up, is_apart, reach, Clock, Connection, JoinReply, JoinRequest, PendingConnections,
+    RendezvousSocket,
 };
-use super::{Team, TeamConfig};
+use super::{bounded, Team, TeamConfig};
 use crate::communicator::Communicator;
 use crate::config::ground;
 use crate::cpus::UsableCpus;
@@ -30,7 +31,7 @@ pub struct Meeting<'a> {
     pub ranks: usize,
     /// The rank that the caller is to be, or whatever is left.
     pub rank: Option<usize>,
-    /// Longest wait for the others.
+    /// Longest wait for the others, [`bounded`] by `LINEWEAVE_TIMEOUT`.
     pub patience: Duration,
     /// Binding of ranks to CPUs, instead of what the environment says.
     pub bind: Option<&'a Bind>,
@@ -67,17 +68,27 @@ pub fn meet(
     if let Some(rank) = rank.filter(|&rank| rank >= ranks) {
         return Err(Error::Rank { rank, ranks, why: "the team has no such rank" });
     }
-    let mut clock = Clock::new(Some(patience), look);
+    let mut clock = Clock::new(Some(bounded(patience)), look);
     loop {
         if let Some(socket) = RendezvousSocket::open(meeting.name)? {
-            let (team, rank) = host(meeting, &socket, &mut clock)?;
+            let (mut connections, mut pending) = (Vec::new(), socket.pending());
+            let hosted = host(meeting, &mut connections, &mut pending, &mut clock);
+            let (team, rank) = hosted.inspect_err(|error| {
+                // Nothing is said where the time is over or the wait was called off: the others see that the host hangs up.
+                if !matches!(error, Error::Meeting { .. } | Error::Failed(_)) {
+                    let reply = if is_apart(error) { JoinReply::Apart } else { JoinReply::Failed };
+                    // That one is gone changes nothing.
+                    connections.iter().for_each(|connection| drop(connection.answer(reply, None)));
+                    pending.refuse_all(ranks - 1 - connections.len(), clock.look());
+                }
+            })?;
             // The name is free again when all have been answered.
             drop(socket);
             return team.join(rank);
         }
         // Who has opened the door and does not listen yet, or is gone by now, is not reached.
         if let Ok(socket) = reach(meeting.name)? {
-            return ask(meeting.name, &socket, &JoinRequest::own(Some(ranks), rank), &mut clock);
+            return ask(meeting.name, socket, &JoinRequest::own(Some(ranks), rank), &mut clock);
         }
         if !clock.wait(Duration::from_millis(1))? {
             let why = "somebody else has the name and does not answer".to_owned();
@@ -89,13 +100,12 @@ pub fn meet(
 /// Waits for the others and gives them their ranks. Returns the team, and the host's own rank.
 fn host(
     meeting: &Meeting<'_>,
-    socket: &RendezvousSocket,
+    connections: &mut Vec<Connection>,
+    pending: &mut PendingConnections<'_>,
     clock: &mut Clock<'_>,
 ) -> Result<(Team, usize), Error> {
     let ranks = meeting.ranks;
     let own = JoinRequest::own(Some(ranks), meeting.rank);
-    let mut connections: Vec<Connection> = Vec::new();
-    let mut pending = socket.pending();
     while connections.len() + 1 < ranks {
         let seat = |request: &JoinRequest| {
             let wanted = request.rank;
@@ -104,20 +114,15 @@ fn host(
                     && (own.rank == wanted || connections.iter().any(|g| g.request.rank == wanted))
             };
             // One that was started anew may take the place of one that hung up.
-            if is_taken(&connections) {
+            if is_taken(connections) {
                 connections.retain(Connection::is_here);
             }
-            (wanted.is_none_or(|rank| rank < ranks) && !is_taken(&connections)).then_some(())
+            (wanted.is_none_or(|rank| rank < ranks) && !is_taken(connections)).then_some(())
         };
-        let next = pending.next_seated(ranks, clock, seat).inspect_err(|error| {
-            // Whoever waits is told at once. That one is gone changes nothing.
-            let waiting = connections.iter().filter(|_| is_apart(error));
-            waiting.for_each(|connection| drop(connection.answer(JoinReply::Apart, None)));
-        });
-        let Some((connection, ())) = next? else {
+        let Some((connection, ())) = pending.next_seated(ranks, clock, seat)? else {
             connections.retain(Connection::is_here);
             let present = connections.len() + 1;
-            for connection in &connections {
+            for connection in &*connections {
                 connection.answer(JoinReply::Late(present), None)?;
             }
             let why = absent(present, Some(ranks), clock.seconds());
@@ -125,6 +130,9 @@ fn host(
         };
         connections.push(connection);
         if connections.len() + 1 == ranks {
+            if let Some(failed) = connections.iter().find(|connection| connection.has_failed()) {
+                return Err(gave_up(failed.request.rank));
+            }
             connections.retain(Connection::is_here);
         }
     }
@@ -135,6 +143,12 @@ fn host(
     for (connection, &rank) in connections.iter().zip(&places[1..]) {
         if !connection.answer(JoinReply::Welcome(rank), Some(team.descriptor()))? {
             team.segment.set_failed(rank, Loss::Died);
+        }
+    }
+    for (connection, &rank) in connections.iter().zip(&places[1..]) {
+        let own = |_: &Error| team.segment.set_failed(places[0], Loss::Failed);
+        if !connection.settle(clock).inspect_err(own)? {
+            team.segment.set_failed(rank, Loss::Failed);
         }
     }
     Ok((team, places[0]))

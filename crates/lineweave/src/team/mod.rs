@@ -25,11 +25,18 @@ use crate::communicator::Communicator;
 use crate::engine::{Options, ProcessGroup};
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
+use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest wait of a rank for the others to join.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns a patience with others that are to come: this one, or what `LINEWEAVE_TIMEOUT` says where that is shorter.
+pub fn bounded(patience: Duration) -> Duration {
+    let timeout = Settings::from_environment().ok().and_then(|(settings, _)| settings.timeout);
+    timeout.map_or(patience, |timeout| timeout.min(patience))
+}
 
 /// A team that its ranks have not joined yet. They are threads that it starts ([`Team::threads`]) or that the program has
 /// ([`Team::members`]), processes that it starts ([`Team::launch`], [`Team::spawn`]), or processes that come to it ([`Host`]).

@@ -6,14 +6,17 @@
 //!    reads anything.
 //! 4. The guest says which version it is, how many ranks it expects, which rank it wants (or any), and on which CPUs it may run.
 //! 5. The host answers with a rank and, as ancillary data (`SCM_RIGHTS`), the team's descriptor; or with the reason for refusing.
+//! 6. The guest hangs up when it has the descriptor. A guest that cannot go on says so, and so does a host.
 //!
 //! Sockets do not block, and both sides wait by a [`Clock`]. A guest that says nothing holds nobody up, and is let go after
 //! a while, or when its descriptor is needed.
 
 mod message;
+mod pending;
 
-use message::{bytes, host_of, version, word, APART, WORDS};
+use message::{bytes, host_of, word, APART, FAILED};
 pub(super) use message::{JoinReply, JoinRequest};
+pub(super) use pending::{gave_up, Connection, PendingConnections};
 
 use super::processes::attach;
 use crate::communicator::Communicator;
@@ -55,6 +58,11 @@ impl Clock<'_> {
     /// The limit, for messages.
     pub fn seconds(&self) -> f64 {
         self.patience.unwrap_or_default().as_secs_f64()
+    }
+
+    /// The question whether to go on.
+    pub fn look(&mut self) -> &mut dyn FnMut() -> Result<(), Error> {
+        self.look
     }
 
     /// Sleeps; whether there is time left.
@@ -158,7 +166,7 @@ impl RendezvousSocket {
 
     /// Returns the pending connections of guests to this socket, none so far.
     pub fn pending(&self) -> PendingConnections<'_> {
-        PendingConnections { socket: self, silent: Vec::new() }
+        PendingConnections::at(&self.socket)
     }
 }
 
@@ -167,123 +175,6 @@ impl Drop for RendezvousSocket {
         if let Some(file) = &self.file {
             // Somebody may have removed it already; there is nothing more to do.
             let _ = std::fs::remove_file(file);
-        }
-    }
-}
-
-/// Accepted connections that have not sent a request yet.
-pub(super) struct PendingConnections<'a> {
-    socket: &'a RendezvousSocket,
-    silent: Vec<(OwnedFd, Instant)>,
-}
-
-impl PendingConnections<'_> {
-    /// The next guest who says what it wants; nothing when the time is over.
-    fn next(&mut self, clock: &mut Clock<'_>) -> Result<Option<Connection>, Error> {
-        loop {
-            self.silent.retain(|(_, since)| since.elapsed() < SILENCE);
-            let sockets = std::iter::once(&self.socket.socket).chain(self.silent.iter().map(|(s, _)| s));
-            let mut polled: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
-            if !clock.poll(&mut polled)? {
-                return Ok(None);
-            }
-            // Those who speak first, so that nobody is let go who did.
-            match polled.iter().rposition(|p| !p.revents().is_empty()) {
-                None => {}
-                Some(0) => self.admit()?,
-                Some(i) => {
-                    let heard = Connection::hear(self.silent.remove(i - 1).0)?;
-                    if heard.is_some() {
-                        return Ok(heard);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The next guest who expects a team of so many ranks and for whom there is a seat; the others are told why they are refused.
-    pub fn next_seated<S>(
-        &mut self,
-        ranks: usize,
-        clock: &mut Clock<'_>,
-        mut seat: impl FnMut(&JoinRequest) -> Option<S>,
-    ) -> Result<Option<(Connection, S)>, Error> {
-        while let Some(connection) = self.next(clock)? {
-            let refusal = match connection.request.ranks.is_none_or(|expected| expected == ranks) {
-                false => JoinReply::Size(ranks),
-                true => match seat(&connection.request) {
-                    Some(seat) => return Ok(Some((connection, seat))),
-                    None => JoinReply::Taken,
-                },
-            };
-            // A guest that hangs up in between is as if it had never come.
-            connection.answer(refusal, None)?;
-        }
-        Ok(None)
-    }
-
-    /// Lets one in, unless it is another user's.
-    fn admit(&mut self) -> Result<(), Error> {
-        match rustix::net::accept_with(&self.socket.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(connection) => match peer(&connection)? {
-                libc::ucred { uid, .. } if uid != own_user() => {}
-                libc::ucred { pid: 0, .. } => {
-                    // Who hung up by now needs no answer.
-                    let _ = answer(&connection, JoinReply::Apart, None);
-                    return Err(apart());
-                }
-                _ => self.silent.push((connection, Instant::now())),
-            },
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
-            // Who came first and said nothing makes room.
-            Err(Errno::MFILE | Errno::NFILE) if !self.silent.is_empty() => drop(self.silent.remove(0)),
-            Err(e) => return Err(Error::system("accepting a rank (accept)", e, "; check `ulimit -n`")),
-        }
-        Ok(())
-    }
-}
-
-/// One who has come and said what it wants.
-#[derive(Debug)]
-pub(super) struct Connection {
-    socket: OwnedFd,
-    pub request: JoinRequest,
-}
-
-impl Connection {
-    /// Reads what it says. Nothing, when it hung up or was refused; an error, when it does not see this process.
-    fn hear(socket: OwnedFd) -> Result<Option<Connection>, Error> {
-        // One byte more than it should be, to see one that is longer.
-        let mut said = [0u8; WORDS * 8 + 1];
-        let Some((read, _)) =
-            rustix::net::recv(&socket, &mut said[..], RecvFlags::empty()).ok().filter(|r| r.0 > 0)
-        else {
-            return Ok(None);
-        };
-        if said[..read] == APART[..] {
-            return Err(apart());
-        }
-        let Some(request) = JoinRequest::read(&said[..read]) else {
-            // Who hung up by now needs no answer.
-            let _ = answer(&socket, JoinReply::Version(version()), None);
-            return Ok(None);
-        };
-        Ok(Some(Connection { socket, request }))
-    }
-
-    /// Returns whether it has not hung up.
-    pub fn is_here(&self) -> bool {
-        let mut polled = [PollFd::new(&self.socket, PollFlags::empty())];
-        // Where the system does not say, answering will tell.
-        !matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1..))
-    }
-
-    /// Answers; a guest that is welcome gets the descriptor. Whether it was still there to hear it.
-    pub fn answer(&self, what: JoinReply, fd: Option<BorrowedFd<'_>>) -> Result<bool, Error> {
-        match answer(&self.socket, what, fd) {
-            Ok(()) => Ok(true),
-            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Ok(false),
-            Err(e) => Err(Error::system("answering a rank that asks for its team (sendmsg)", e, "")),
         }
     }
 }
@@ -312,10 +203,27 @@ pub(super) fn reach(name: &str) -> Result<Result<OwnedFd, Errno>, Error> {
 /// Says hello to the host at the other end, and joins as it answers.
 pub(super) fn ask(
     name: &str,
-    socket: &OwnedFd,
+    socket: OwnedFd,
     request: &JoinRequest,
     clock: &mut Clock<'_>,
 ) -> Result<Communicator, Error> {
+    let (team, rank) = seat(name, &socket, request, clock).inspect_err(|error| {
+        if matches!(error, Error::System { .. }) && !is_apart(error) {
+            // The host does not wait for this rank. One that is gone has nobody to tell.
+            let _ = rustix::net::send(&socket, FAILED, SendFlags::NOSIGNAL);
+        }
+    })?;
+    drop(socket);
+    attach(team, rank)
+}
+
+/// Says hello to the host at the other end, and returns the team's descriptor and the rank that it answers with.
+fn seat(
+    name: &str,
+    socket: &OwnedFd,
+    request: &JoinRequest,
+    clock: &mut Clock<'_>,
+) -> Result<(OwnedFd, usize), Error> {
     let refused = |why: String| Error::Meeting { name: name.to_owned(), why };
     let lost = |e: Errno| Error::system(format!("talking to the host at `{name}` (send, recvmsg)"), e, "");
     let foreign = |found: String| Error::Foreign {
@@ -374,6 +282,10 @@ pub(super) fn ask(
             return Err(refused(request.rank.map_or_else(|| "no rank is free".into(), why)));
         }
         Some(JoinReply::Apart) => return Err(apart()),
+        Some(JoinReply::Failed) => {
+            let what = format!("joining the team at `{name}`");
+            return Err(Error::system(what, "its host cannot go on, and has said why", ""));
+        }
         Some(JoinReply::Late(present)) => {
             return Err(refused(absent(present, request.ranks, clock.seconds())))
         }
@@ -384,7 +296,7 @@ pub(super) fn ask(
         _ => None,
     });
     match fd {
-        Some(fd) => attach(fd, rank),
+        Some(fd) => Ok((fd, rank)),
         None if received.flags.contains(ReturnFlags::CTRUNC) => Err(Error::system(
             "receiving the team's descriptor",
             "there is no room for it",

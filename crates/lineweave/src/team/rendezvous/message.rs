@@ -27,6 +27,8 @@ pub(in super::super) enum JoinReply {
     Late(usize),
     /// Somebody came from another pid namespace.
     Apart,
+    /// The host cannot go on.
+    Failed,
 }
 
 impl JoinReply {
@@ -39,6 +41,7 @@ impl JoinReply {
             JoinReply::Taken => [4, 0],
             JoinReply::Late(present) => [5, present as u64],
             JoinReply::Apart => [6, 0],
+            JoinReply::Failed => [7, 0],
         }
     }
 
@@ -50,6 +53,7 @@ impl JoinReply {
             4 => JoinReply::Taken,
             5 => JoinReply::Late(detail as usize),
             6 => JoinReply::Apart,
+            7 => JoinReply::Failed,
             _ => return None,
         })
     }
@@ -57,6 +61,8 @@ impl JoinReply {
 
 /// Message of a guest in place of a hello when it does not see the host's process.
 pub(super) const APART: &[u8; 8] = b"lw-apart";
+/// Message of a guest that cannot go on, in place of a hello or after it.
+pub(super) const FAILED: &[u8; 8] = b"lw-fails";
 
 pub(super) fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()

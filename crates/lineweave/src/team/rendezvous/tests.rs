@@ -1,5 +1,5 @@
 use super::super::{connect, meet, Host, Meeting, Team};
-use super::message::packed;
+use super::message::{packed, version};
 use super::*;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ fn a_host_that_does_not_answer_is_left() {
     let _door = RendezvousSocket::open(&name).unwrap().unwrap();
     let mut go_on = || Ok(());
     let mut clock = Clock::new(Some(Duration::from_millis(80)), &mut go_on);
-    let error = ask(&name, &connected(&name), &JoinRequest::default(), &mut clock).unwrap_err();
+    let error = ask(&name, connected(&name), &JoinRequest::default(), &mut clock).unwrap_err();
     assert!(error.to_string().contains("the host did not answer"), "{error}");
 }
 
@@ -118,6 +118,61 @@ fn a_rank_that_hung_up_leaves_its_place_to_another() {
         let others = [scope.spawn(|| join(1)), scope.spawn(|| join(2))];
         let all = [host].into_iter().chain(others).map(|rank| rank.join().unwrap().unwrap());
         assert_eq!(all.collect::<Vec<_>>(), [0, 1, 2]);
+    });
+}
+
+#[test]
+fn a_host_that_cannot_go_on_tells_those_that_come() {
+    let name = name("refuses");
+    let host = Host::bind(&name).unwrap();
+    let early = connected(&name);
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            assert_eq!(heard(&early), Some(JoinReply::Failed));
+            connect(&name, Some(2)).unwrap_err().to_string()
+        });
+        host.refuse(2, &mut || Ok(()));
+        let said = late.join().unwrap();
+        assert!(said.contains("its host cannot go on"), "{said}");
+    });
+}
+
+#[test]
+fn a_rank_that_cannot_go_on_ends_the_wait_for_it() {
+    let hello = |ranks| bytes(&JoinRequest { ranks, rank: Some(1), ..JoinRequest::default() }.words());
+    let say = |socket: &OwnedFd, what: &[u8]| {
+        rustix::net::send(socket, what, SendFlags::NOSIGNAL).unwrap();
+    };
+    let before = |socket: OwnedFd| say(&socket, FAILED);
+    let after = |socket: OwnedFd| {
+        say(&socket, &hello(None));
+        say(&socket, FAILED);
+    };
+    let seated = |socket: OwnedFd| {
+        say(&socket, &hello(None));
+        assert_eq!(heard(&socket), Some(JoinReply::Welcome(1)));
+        say(&socket, FAILED);
+    };
+    type Guest<'a> = &'a (dyn Fn(OwnedFd) + Sync);
+    let (name, team) = (name("fails"), Team::new(2).unwrap());
+    for (guest, who) in [(&before as Guest<'_>, "a rank"), (&after, "rank 1"), (&seated, "rank 1")] {
+        let host = Host::bind(&name).unwrap();
+        std::thread::scope(|scope| {
+            let socket = connected(&name);
+            scope.spawn(move || guest(socket));
+            let said = host.serve(&team, &[0]).unwrap_err().to_string();
+            assert!(said.contains(&format!("{who} cannot go on")), "{said}");
+        });
+    }
+    std::thread::scope(|scope| {
+        let (ranks, rank, patience, bind) = (2, None, Duration::from_secs(20), None);
+        let meeting = Meeting { name: &name, ranks, rank, patience, bind };
+        let first = scope.spawn(move || meet(&meeting, &mut || Ok(())).unwrap_err().to_string());
+        let guest = std::iter::repeat_with(|| reach(&name).unwrap().ok()).flatten().next().unwrap();
+        say(&guest, &hello(Some(2)));
+        say(&guest, FAILED);
+        let said = first.join().unwrap();
+        assert!(said.contains("rank 1") && !said.contains("came within"), "{said}");
     });
 }
 
