@@ -79,8 +79,19 @@ pub fn text_of_either(file: &Path) -> io::Result<String> {
     }
 }
 
+/// Returns a fault without advice to measure again, which whoever names the file adds.
+pub(crate) fn fault(why: &str) -> &str {
+    let is_advice =
+        |text: &str| text.starts_with("measure again") || text.starts_with("run `lineweave tune`");
+    match why.rsplit_once("; ").filter(|(_, advice)| is_advice(advice)) {
+        Some((why, _)) => fault(why),
+        None => why,
+    }
+}
+
 /// Returns the line that says that a kept file does not count, why, and what to do.
 pub fn aside(file: &Path, why: &str) -> String {
+    let why = fault(why);
     let line =
         format!("{} is set aside: {why}; remove it, or measure again with `lineweave tune`", file.display());
     line.replace(['\n', '\r'], " ")
@@ -129,6 +140,20 @@ mod tests {
         );
         assert!(text(&cache.join("0/profile.toml")).expect("nothing is there").is_none());
         assert!(std::fs::create_dir_all(cache.join("0")).is_err());
+    }
+
+    #[test]
+    fn advice_is_said_once() {
+        for why in [
+            "line 1: missing field `schema`; measure again; measure again with `lineweave tune`",
+            "line 1: missing field `schema`; run `lineweave tune` again",
+            "line 1: missing field `schema`",
+        ] {
+            let line = aside(Path::new("profile.toml"), why);
+            let expected =
+                "line 1: missing field `schema`; remove it, or measure again with `lineweave tune`";
+            assert_eq!(line, format!("profile.toml is set aside: {expected}"));
+        }
     }
 
     #[test]

@@ -52,6 +52,13 @@ impl Cache {
         for outcome in [self.explained(), program] {
             assert_eq!(outcome.status, Some(0), "{what}: {}", outcome.err);
             assert_eq!(outcome.err.lines().count(), 1, "{what}: {}", outcome.err);
+            let advice = outcome.err.matches("lineweave tune").count();
+            assert_eq!(
+                (advice, outcome.err.matches("measure again").count()),
+                (1, 1),
+                "{what}: {}",
+                outcome.err
+            );
             let said = format!("{} is set aside: ", file.display());
             assert!(
                 outcome.err.contains(&said) && outcome.err.contains("; remove it"),

@@ -30,7 +30,7 @@ pub fn cache_directory(fingerprint: &Fingerprint) -> Option<PathBuf> {
 }
 
 fn profile_error(file: &Path, why: String) -> Error {
-    let why = why.trim_end_matches("; measure again");
+    let why = cache::fault(&why);
     // One that is not where profiles are kept was named by somebody.
     let unset = match cache::directory().is_some_and(|kept| file.starts_with(kept)) {
         true => "",
