@@ -1,5 +1,6 @@
 //! Everything that can go wrong at run time, in words a person can act on.
 
+use crate::settings::shortened;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::PlanError;
 use lineweave_core::verify::Violation;
@@ -290,7 +291,7 @@ pub enum Error {
         advice: &'static str,
     },
     /// A profile or a file of choices cannot be used.
-    #[error("{}: {why}", file.display())]
+    #[error("{}: {why}", shortened(&file.display().to_string()))]
     Profile {
         /// Path of the profile or the file of choices.
         file: std::path::PathBuf,

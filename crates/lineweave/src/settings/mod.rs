@@ -280,7 +280,7 @@ impl Settings {
 }
 
 /// A value as it is repeated in messages: its beginning, where somebody set a whole file.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const SHOWN: usize = 200;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),

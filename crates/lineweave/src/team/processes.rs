@@ -4,7 +4,7 @@ use super::{join, local, Members, Team, TeamConfig};
 use crate::communicator::Communicator;
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
-use crate::settings::LAUNCHERS;
+use crate::settings::{shortened, LAUNCHERS};
 use rustix::io::FdFlags;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -140,7 +140,7 @@ fn value<T>(
     value.as_ref().ok().and_then(|text| read(text)).ok_or_else(|| Error::Environment {
         name,
         expected,
-        found: value.map_or_else(|_| "not set".into(), |text| format!("`{text}`")),
+        found: value.map_or_else(|_| "not set".into(), |text| format!("`{}`", shortened(&text))),
     })
 }
 

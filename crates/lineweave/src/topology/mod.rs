@@ -10,6 +10,7 @@ pub mod synthetic;
 mod sysfs;
 mod xml;
 
+use crate::settings::shortened;
 use crate::sysfile::Root;
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::{Cpu, Topology};
@@ -26,8 +27,9 @@ use thiserror::Error;
 pub enum TopologyError {
     /// No such file, or not readable.
     #[error(
-        "topology file {path}: expected a readable XML file as `lstopo --of xml` writes it, found: {reason}. \
-         A synthetic string such as `pack:2 numa:4 l3:2 core:8 pu:2` does without a file"
+        "topology file {}: expected a readable XML file as `lstopo --of xml` writes it, found: {reason}. \
+         A synthetic string such as `pack:2 numa:4 l3:2 core:8 pu:2` does without a file",
+        shortened(&path.display().to_string())
     )]
     File {
         /// The file.
@@ -37,8 +39,9 @@ pub enum TopologyError {
     },
     /// The file is not an hwloc topology.
     #[error(
-        "topology file {path}: expected a complete <topology> document, found {found}. Write one with \
-         `lstopo --of xml FILE` on the machine in question"
+        "topology file {}: expected a complete <topology> document, found {found}. Write one with \
+         `lstopo --of xml FILE` on the machine in question",
+        shortened(&path.display().to_string())
     )]
     Xml {
         /// The file.
@@ -48,8 +51,10 @@ pub enum TopologyError {
     },
     /// The string does not describe a topology.
     #[error(
-        "topology `{text}`: expected levels from the outside in, each type:count, such as \
-         `pack:2 numa:4 l3:2 core:8 pu:2`, or the path of an XML file; found {found}"
+        "topology `{}`: expected levels from the outside in, each type:count, such as \
+         `pack:2 numa:4 l3:2 core:8 pu:2`, or the path of an XML file; found {}",
+        shortened(text),
+        shortened(found)
     )]
     Synthetic {
         /// The string.

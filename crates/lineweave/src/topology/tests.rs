@@ -317,6 +317,14 @@ mod xml {
     }
 
     #[test]
+    fn a_source_of_any_length_is_repeated_in_a_few_words() {
+        for text in ["x".repeat(100_000), "./x".repeat(30_000)] {
+            let error = Hardware::load(&Source::parse(&text)).expect_err("no topology").to_string();
+            assert!(error.contains(" bytes)") && error.len() < 2000, "{error}");
+        }
+    }
+
+    #[test]
     fn a_missing_file_is_an_error_that_says_what_to_do() {
         let error = Hardware::load(&Source::parse("./no-such.xml")).expect_err("no file");
         assert!(matches!(error, TopologyError::File { .. }), "{error:?}");
