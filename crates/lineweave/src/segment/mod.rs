@@ -169,8 +169,10 @@ impl Segment {
         if size < PAGE {
             return Err(header::foreign(format!("a file of {size} bytes")));
         }
-        let seals =
-            rustix::fs::fcntl_get_seals(&fd).map_err(|_| header::foreign("a file that is not a memfd"))?;
+        let seals = rustix::fs::fcntl_get_seals(&fd).map_err(|e| match e {
+            Errno::INVAL => header::foreign("a file that is not a memfd"),
+            e => Error::system("asking for the seals of the team's memory (fcntl)", e, ""),
+        })?;
         if !seals.contains(SealFlags::SHRINK) {
             return Err(header::foreign("a memfd that may shrink"));
         }

@@ -5,7 +5,7 @@ use crate::communicator::Communicator;
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
 use crate::settings::{shortened, LAUNCHERS};
-use rustix::io::FdFlags;
+use rustix::io::{Errno, FdFlags};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::process::{Child, Command};
@@ -199,10 +199,12 @@ fn inherited() -> Result<OwnedFd, Error> {
     let fd: usize = value(TEAM_VARIABLE, "the number of an open descriptor", |text| text.parse().ok())?;
     // SAFETY: only asked about before it is owned; a closed descriptor answers with an error.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd as RawFd) };
-    rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC).map_err(|e| Error::Environment {
-        name: TEAM_VARIABLE,
-        expected: "an open descriptor",
-        found: format!("{fd} ({e})"),
+    rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC).map_err(|e| match e {
+        Errno::BADF => {
+            let found = format!("{fd} ({e})");
+            Error::Environment { name: TEAM_VARIABLE, expected: "an open descriptor", found }
+        }
+        e => Error::system("having the team's descriptor close at exec (fcntl)", e, ""),
     })?;
     // SAFETY: open, as just seen, and inherited for this purpose: nobody else in this process owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })

@@ -52,6 +52,8 @@ const fn case(name: &'static str, calls: &'static [libc::c_long], errno: i32, th
 
 /// `fcntl` that seals.
 const SEALS: Only = Only::Values(1, &[libc::F_ADD_SEALS as u32]);
+/// `fcntl` that asks for the seals.
+const SEALED: Only = Only::Values(1, &[libc::F_GET_SEALS as u32]);
 /// In one process: what starts another program asks as well.
 const WITHIN: &[Job] = &[Job::Threads, Job::Door, Job::Meeting];
 const SOCKETS: &[Job] = &[Job::Door, Job::Meeting];
@@ -65,6 +67,7 @@ const CASES: &[Case] = &[
     case("memfd_create", &[libc::SYS_memfd_create], libc::EPERM, Then::Says("memfd_create")),
     case("ftruncate", &[libc::SYS_ftruncate], libc::EFBIG, Then::Says("ftruncate")),
     Case { only: SEALS, ..case("fcntl", &[libc::SYS_fcntl], libc::EPERM, Then::Says("fcntl")) },
+    Case { only: SEALED, jobs: &[Job::Processes, Job::Door], ..case("fcntl", &[libc::SYS_fcntl], libc::EPERM, Then::Says("fcntl")) },
     Case { jobs: WITHIN, ..case("fstat", &[libc::SYS_fstat], libc::ENOMEM, Then::Says("fstat")) },
     case("dup", &[libc::SYS_dup], libc::EMFILE, Then::Says("dup")),
     case("fallocate", &[libc::SYS_fallocate], libc::ENOSPC, Then::Says("fallocate")),
