@@ -77,10 +77,10 @@ fn files_that_never_end_are_not_read_on() {
         &["verify", zero],
         &["draw", "--plan", zero],
         &["bench", zero],
-        &["info", "--topology", "/dev/zero"],
     ] {
         scratch.run(arguments).refused(1, &["zero", "more than 256 MiB"]);
     }
+    scratch.run(&["info", "--topology", "/dev/zero"]).refused(1, &["zero", "no regular file"]);
     let mut endless = scratch.command(&["verify", "-"]);
     let output = endless.stdin(std::fs::File::open(zero).unwrap()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("more than 256 MiB"));

@@ -325,6 +325,18 @@ mod xml {
     }
 
     #[test]
+    fn a_pipe_stops_nobody() {
+        let fake = FakeRoot::new(&[]);
+        let pipe = fake.root().path("/pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        for file in [pipe, PathBuf::from("/dev/zero")] {
+            let error = Hardware::load(&Source::Xml(file)).expect_err("no file").to_string();
+            assert!(error.contains("no regular file"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_missing_file_is_an_error_that_says_what_to_do() {
         let error = Hardware::load(&Source::parse("./no-such.xml")).expect_err("no file");
         assert!(matches!(error, TopologyError::File { .. }), "{error:?}");

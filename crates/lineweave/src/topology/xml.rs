@@ -20,8 +20,8 @@ pub fn read(path: &Path) -> Result<Hardware, TopologyError> {
     if length > LARGEST {
         return Err(wrong(format!("{length} bytes, more than any machine's topology takes")));
     }
-    let text = crate::sysfile::text(path).map_err(|e| match e.kind() {
-        // Not UTF-8, or a device without an end.
+    let text = crate::cache::named(path).map_err(|e| match e.kind() {
+        // Not UTF-8.
         ErrorKind::InvalidData => wrong(e.to_string()),
         _ => unreadable(e.to_string()),
     })?;
