@@ -119,6 +119,7 @@ pub unsafe extern "C" fn lw_barrier_init(barrier: *mut lw_barrier_t, count: c_in
             return Err(no_handle("barrier", barrier.is_null()));
         }
         let ranks = size(count)?;
+        lineweave::settings::Settings::say_ineffective();
         let made = Arc::new(Barrier {
             // Relaxed: only to be unlike others.
             number: NUMBER.fetch_add(1, Ordering::Relaxed),

@@ -5,6 +5,7 @@ use crate::status::{
     guard, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_PEER, LW_ERR_RANK,
     LW_ERR_SIZE, LW_OK,
 };
+use lineweave::settings::Settings;
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::team::{self, Host, Members, Team, TeamConfig, PATIENCE};
 use lineweave::{Communicator, Error};
@@ -60,6 +61,7 @@ pub unsafe extern "C" fn lw_team_threads(ranks: c_int, f: lw_rank_fn, arg: *mut 
         };
         let argument = Argument(arg);
         let argument = &argument;
+        Settings::say_ineffective();
         let results = team::threads(size(ranks)?, |comm| {
             let comm = lw_comm::new(comm);
             let raw = Arc::into_raw(Arc::clone(&comm)).cast_mut();
@@ -115,6 +117,7 @@ fn team_of<'a>(team: *const lw_team) -> Result<&'a lw_team, Failure> {
 pub unsafe extern "C" fn lw_team_create(ranks: c_int, team: *mut *mut lw_team) -> lw_status {
     guard(|| {
         place_for(team)?;
+        Settings::say_ineffective();
         let members = Arc::new(Team::new(size(ranks)?)?.members());
         give(team, Box::into_raw(Box::new(lw_team { state: AtomicU64::new(LIVE), members })))
     })
@@ -215,8 +218,12 @@ pub unsafe extern "C" fn lw_comm_connect(
 ) -> lw_status {
     guard(|| {
         let size = self::size(size)?;
+        let config = || {
+            Settings::say_ineffective();
+            TeamConfig::from_environment(size)
+        };
         // SAFETY: the header's rule for the path.
-        unsafe { meet(path, rank, size, comm, || TeamConfig::from_environment(size), &mut || true) }
+        unsafe { meet(path, rank, size, comm, config, &mut || true) }
     })
 }
 

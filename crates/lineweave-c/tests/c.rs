@@ -295,6 +295,21 @@ fn errors_are_numbers_and_words() {
 }
 
 #[test]
+fn settings_without_effect_are_said_once() {
+    let Some(program) = compiled("tests/collectives.c") else { return };
+    let socket = format!("@lineweave-c-settings-{}", std::process::id());
+    for arguments in [&["threads", "2"][..], &["own", "2"], &["connect", &socket, "2"]] {
+        for (quiet, lines) in [("0", 1), ("1", 0)] {
+            let mut command = command(&program);
+            command.args(arguments).env("LINEWEAVE_WIAT", "spin").env("LINEWEAVE_QUIET", quiet);
+            let said = command.output().expect("the program starts").stderr;
+            let said = String::from_utf8_lossy(&said).into_owned();
+            assert_eq!(said.matches("LINEWEAVE_WIAT has no effect").count(), lines, "{arguments:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_barrier_of_pthread_shape_holds_threads() {
     let Some(program) = compiled("tests/barrier.c") else { return };
     for threads in ["1", "2", "3"] {

@@ -229,6 +229,14 @@ impl Settings {
         Settings::read(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
     }
 
+    /// Writes what in the environment has no effect, such as misspelt names, to standard error: once a process, and not where `LINEWEAVE_QUIET`
+    /// says so.
+    pub fn say_ineffective() {
+        let Ok((settings, warnings)) = Settings::from_environment() else { return };
+        let said = warnings.iter().filter(|_| !settings.run.quiet);
+        said.for_each(|warning| crate::cache::say(&warning.to_string()));
+    }
+
     /// The settings of an environment given as pairs of name and value; names without [`PREFIX`] are passed
     /// over.
     ///
