@@ -99,6 +99,7 @@ fn a_malformed_value_is_named_with_what_was_expected() {
         ("LINEWEAVE_TIMEOUT", "NaN", "NaN seconds"),
         ("LINEWEAVE_ALGORITHM", "bcast", "no `=`"),
         ("LINEWEAVE_ALGORITHM", "gossip=ring", "none of barrier"),
+        ("LINEWEAVE_ALGORITHM", "allredcue=ring", "(did you mean `allreduce`?)"),
         ("LINEWEAVE_ALGORITHM", "bcast=pigeon", "pigeon"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial(feathers=2)", "`feathers`"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial(", "without its `)`"),

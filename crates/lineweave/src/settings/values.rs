@@ -5,6 +5,7 @@ use crate::sysfile::parse_cpus_in_order;
 use lineweave_core::algorithm::spec::{self, Spec};
 use lineweave_core::algorithm::Algorithm;
 use lineweave_core::collective::Collective;
+use lineweave_core::names::did_you_mean;
 use lineweave_core::plan::Params;
 use lineweave_core::units::Bytes;
 use serde::de::IntoDeserializer;
@@ -170,7 +171,8 @@ pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
             part.split_once(['=', '/']).ok_or_else(|| format!("`{}`, which has no `=`", part.trim()))?;
         let collective: Collective = name.trim().parse().map_err(|_| {
             let known: Vec<&str> = Collective::ALL.into_iter().map(Collective::name).collect();
-            format!("the collective `{}`, which is none of {}", name.trim(), known.join(", "))
+            let meant = did_you_mean(name.trim(), known.iter().copied());
+            format!("the collective `{}`{meant}, which is none of {}", name.trim(), known.join(", "))
         })?;
         if all.iter().any(|f| f.collective == collective) {
             return Err(format!("two algorithms for {collective}"));
