@@ -60,16 +60,12 @@ pub fn end_group(leader: u32) {
 pub fn keeps(what: impl Into<String>) {
     *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
     static ONCE: Once = Once::new();
-    // Where no handler can be installed, an interrupt ends the command without a word, as it would without this.
-    ONCE.call_once(|| drop(ctrlc::set_handler(end)));
+    // Where interrupts are ignored, as behind `nohup` or `&` in a script, they stay so. Where no handler can be installed, an interrupt ends
+    // the command without a word, as it would without this.
+    ONCE.call_once(|| drop(ctrlc::try_set_handler(end)));
 }
 
 fn end() {
-    let terminal = Term::stderr();
-    if terminal.is_term() {
-        // The line of the progress bar is cleared.
-        let _ = terminal.clear_line();
-    }
     // The lock is held until the command ends, so that no thread takes a launch that ends now for one that failed.
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     running.iter().for_each(|leader| end_group(*leader));
@@ -77,6 +73,8 @@ fn end() {
         let _ = std::fs::remove_dir_all(directory);
     }
     let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = writeln!(std::io::stderr(), "lineweave: interrupted; {kept}");
+    // The line of the progress bar is cleared, in the same call, so that nothing is drawn between the two.
+    let clear = if Term::stderr().is_term() { "\r\x1b[2K" } else { "" };
+    let _ = std::io::stderr().write_all(format!("{clear}lineweave: interrupted; {kept}\n").as_bytes());
     std::process::exit(INTERRUPTED);
 }

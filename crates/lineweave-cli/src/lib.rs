@@ -90,8 +90,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut session = Session::new(cli.globals);
-    // A program that `run` becomes shows its own progress, and a rank is timed.
-    if !matches!(cli.command, Command::Run(_) | Command::RankJob(_)) {
+    // A program that `run` becomes shows its own progress, a rank is timed, and an interrupt is the usual end of `who --watch`.
+    if !matches!(cli.command, Command::Run(_) | Command::RankJob(_) | Command::Who(_)) {
+        interrupt::keeps("nothing was kept");
         session.out.show_work();
     }
     let done = cli.command.run(&mut session).and_then(|()| session.finish());

@@ -17,7 +17,6 @@ use crate::bench::record::{write, Provenance};
 use crate::bench::{Case, Definition, Peers, Runner, Subject, Team};
 use crate::error::CliError;
 use crate::files::directory;
-use crate::interrupt;
 use crate::node::NodeInfo;
 use crate::question::given;
 use crate::session::{load_machine, tuning_of, Session};
@@ -117,7 +116,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if arguments.name == "first" {
         return first::run(arguments, session);
     }
-    interrupt::keeps("nothing was kept");
     let definitions = definitions(arguments)?;
     let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     if let Some(written) = &arguments.algorithm {

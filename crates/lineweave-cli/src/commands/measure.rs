@@ -5,7 +5,6 @@ mod simulated;
 use super::fit::{show, Head};
 use crate::error::CliError;
 use crate::files::{fuller, make_room, replace, to_write};
-use crate::interrupt;
 use crate::room::expect_room;
 use crate::session::Session;
 use indicatif::ProgressBar;
@@ -74,7 +73,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if file.is_file() || !file.exists() {
         expect_room(&file, "-o")?;
     }
-    interrupt::keeps("nothing was kept");
     let bar = session.out.progress(STEPS);
     let profile = measure(&set, &mut |progress| report(&bar, &progress));
     bar.finish_and_clear();

@@ -1,7 +1,6 @@
 //! The request of a command: the launcher, the collectives, and the effort of measuring.
 
 use super::{Algorithm, Effort, Flavour, Host, HostError, Runs};
-use crate::interrupt;
 use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::collective::Collective;
@@ -41,7 +40,6 @@ impl Order<'_> {
     /// # Errors
     /// [`HostError`].
     pub fn start(&self) -> Result<(Host, Flavour), HostError> {
-        interrupt::keeps("nothing was kept");
         let host = Host::start(self.launcher, self.prefix)?;
         let flavour = Flavour::of(&host.facts.version)?;
         Ok((host, flavour))

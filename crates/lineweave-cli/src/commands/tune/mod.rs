@@ -94,7 +94,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     expect_room(&file, "XDG_CACHE_HOME")?;
     let programme = Programme::of(arguments, node.usable.effective);
     report::head(&node, &programme, &mut session.out)?;
-    interrupt::keeps("nothing was kept");
 
     let profile = measured(&programme, arguments.quick, &settings, session)?;
     let model = fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;

@@ -9,6 +9,7 @@ mod report;
 use crate::commands::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
+use crate::interrupt;
 use crate::question::{collective, given, param, Param};
 use crate::session::Session;
 use crate::size::Size;
@@ -112,6 +113,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         let name = format!("{}/{}", arguments.collective, written.name);
         session.out.warn(&format!("{name} does not do what it should: `lineweave verify {name}` shows how"));
     }
+    interrupt::keeps("what was finished was kept");
     let bar = session.out.progress(cases.len() as u64);
     let mut report =
         Report::new(&machine, arguments.collective, cases.len(), placed(arguments, &machine, cases[0].ranks));
