@@ -1,6 +1,7 @@
 //! Handling of an interrupt: programs are ended, temporary directories removed, and a line says what is kept.
 
 use console::Term;
+use lineweave::sync::sleep;
 use rustix::process::{kill_process_group, test_kill_process_group, Pid, Signal};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ pub fn end_group(leader: u32) {
     let mut waited = Duration::ZERO;
     // The group exists until all its processes have ended and been waited for.
     while waited < GRACE && test_kill_process_group(group).is_ok() {
-        std::thread::sleep(LOOK);
+        sleep(LOOK);
         waited += LOOK;
     }
     let _ = kill_process_group(group, Signal::KILL);

@@ -11,6 +11,7 @@
 //!
 //! Everything that needs a clock, a core, a raw pointer or an atomic is here; plans and everything computed
 //! from them are in `lineweave_core`. Modules are declared in the order in which they may use each other.
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // Tests sleep as programs do.
 
 // For the crates beside this one.
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! Waiting in anger: 1 to 32 ranks beside a competing load, at a low priority, with little time on a CPU, stopped now and then;
 //! and what ranks cost that wait for one who does not come. The test starts itself once a rank, so it has no harness but prints
 //! what one would.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 use lineweave::settings::{Settings, Wait};
 use lineweave::sync::{spin_loop, AtomicBool, Ordering};

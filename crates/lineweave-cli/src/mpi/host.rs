@@ -3,6 +3,7 @@
 use super::HostError;
 use crate::bench::installed::Mpi;
 use crate::interrupt;
+use lineweave::sync::sleep;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -165,7 +166,7 @@ fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(LOOK),
+            Ok(None) if start.elapsed() < PATIENCE => sleep(LOOK),
             Ok(None) | Err(_) => {
                 interrupt::end_group(child.id());
                 let _ = child.wait();

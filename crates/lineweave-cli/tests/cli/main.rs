@@ -1,4 +1,5 @@
 //! The `lineweave` command as a process.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 mod bad_input;
 mod commands;

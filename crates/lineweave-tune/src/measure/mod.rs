@@ -186,7 +186,7 @@ fn visit_all(
             break;
         }
         passes.run(again, &lacking, progress)?;
-        std::thread::sleep(PAUSE);
+        lineweave::sync::sleep(PAUSE);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! behind. The test starts itself once a rank, so it has no harness but prints what one would.
 //!
 //! `LINEWEAVE_TEST_FAULTS` says how many teams, 200 if it is not set; `LINEWEAVE_TEST_SEED` repeats a run.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 mod losing;
 

@@ -8,6 +8,7 @@
 //! so it has no harness but prints what one would.
 //!
 //! `LINEWEAVE_TEST_ROWS=chosen` leaves out what is forced, and runs what the team itself chooses.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 mod case;
 #[allow(dead_code)]

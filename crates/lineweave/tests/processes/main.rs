@@ -1,5 +1,6 @@
 //! Processes: the conformance cases, rendezvous at a socket, and peers that die. The test starts itself once a
 //! rank, so it has no harness but prints what one would.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 #[path = "../common/mod.rs"]
 mod common;

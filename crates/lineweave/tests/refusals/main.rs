@@ -5,6 +5,7 @@
 //! that hangs can be ended; the test starts itself, so it has no harness but prints what one would.
 //!
 //! `LINEWEAVE_TEST_REFUSALS` names the calls to try, all if it is not set.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 mod filter;
 mod jobs;

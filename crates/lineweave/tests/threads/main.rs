@@ -1,4 +1,5 @@
 //! Ranks that are threads of this process: one program for all such tests, since each compiles the runtime's generic code again.
+#![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 #![cfg(not(loom))]
 
 // Processes run the rest of it.

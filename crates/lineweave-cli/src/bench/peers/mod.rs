@@ -11,6 +11,7 @@ pub use toolchain::Toolchain;
 
 use super::definition::Team;
 use super::subject::Subject;
+use lineweave::sync::sleep;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -309,7 +310,7 @@ fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<(E
             return Ok(None);
         }
         // The interval is long enough not to disturb the measurement.
-        thread::sleep(Duration::from_millis(10));
+        sleep(Duration::from_millis(10));
     };
     let text = |reader: thread::JoinHandle<io::Result<String>>| {
         reader.join().unwrap_or_else(|_| Err(io::Error::other("reading the program's output failed")))

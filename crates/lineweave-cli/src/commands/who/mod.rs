@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
         let Some(interval) = arguments.watch else { return Ok(()) };
         session.out.flush()?;
-        std::thread::sleep(interval);
+        lineweave::sync::sleep(interval);
     }
 }
 
