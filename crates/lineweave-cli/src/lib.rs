@@ -12,6 +12,7 @@ pub mod room;
 pub mod link;
 pub mod fold;
 pub mod interrupt;
+mod screen;
 pub mod output;
 pub mod machines;
 pub mod mpi;

@@ -3,6 +3,7 @@
 
 use crate::error::CliError;
 use crate::fold::fold;
+use crate::screen;
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
@@ -61,7 +62,7 @@ impl Output {
             in_background(move || {
                 std::thread::park_timeout(FIRST);
                 if let Some(works) = works.upgrade().filter(|works| !works.is_finished()) {
-                    works.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+                    works.set_draw_target(screen::target());
                     works.enable_steady_tick(Duration::from_millis(125));
                 }
             });
@@ -195,7 +196,7 @@ impl Output {
         self.works.finish_and_clear();
         self.works.set_draw_target(ProgressDrawTarget::hidden());
         let target = match self.redraws() {
-            true => ProgressDrawTarget::stderr_with_hz(8),
+            true => screen::target(),
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
