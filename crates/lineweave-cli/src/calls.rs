@@ -4,7 +4,7 @@ use crate::question::team;
 use lineweave::settings::Settings;
 use lineweave::tuning::{Because, Chosen, Tuning};
 use lineweave_core::collective::Association;
-use lineweave_core::select::{predict, Choice, Question, SelectError};
+use lineweave_core::select::{predict, select, Choice, Question, SelectError};
 use lineweave_core::units::Nanos;
 
 /// The algorithm that a call runs, and its time.
@@ -44,6 +44,12 @@ pub fn team_of(question: &Question) -> &'static str {
 /// A [`SelectError`] where nothing fits.
 pub fn call(tuning: &Tuning, question: &Question, choice: Option<&Choice>) -> Result<Call, SelectError> {
     let team = team_of(question);
+    // A selection has the predicted time, which would be played again else.
+    let selected = match (choice, tuning.predicts(question, team)) {
+        (None, true) => Some(select(&tuning.model, question)?),
+        _ => None,
+    };
+    let choice = choice.or(selected.as_ref());
     let chosen = match choice.filter(|_| tuning.predicts(question, team)) {
         Some(choice) => Chosen::predicted(question.collective, choice)?,
         None => tuning.choose(question, team)?,

@@ -21,6 +21,9 @@ const SLOW: Duration = Duration::from_secs(3);
 const FIRST: Duration = Duration::from_secs(1);
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
+/// The template of progress bars.
+const BAR: &str = "{bar:30} {percent:>3} %  {elapsed}  {wide_msg}";
+
 /// Number of columns below which lines are not made to fit.
 const NARROWEST: usize = 60;
 
@@ -57,13 +60,18 @@ impl Output {
     pub fn show_work(&mut self) {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         self.works = self.shown(bar, "{spinner} {elapsed}");
+        self.appears(&self.works, FIRST);
+    }
+
+    /// Makes a bar appear after some time, and move by itself.
+    fn appears(&self, bar: &ProgressBar, after: Duration) {
         if self.redraws() {
-            let works = self.works.downgrade();
+            let bar = bar.downgrade();
             in_background(move || {
-                std::thread::park_timeout(FIRST);
-                if let Some(works) = works.upgrade().filter(|works| !works.is_finished()) {
-                    works.set_draw_target(screen::target());
-                    works.enable_steady_tick(Duration::from_millis(125));
+                std::thread::park_timeout(after);
+                if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+                    bar.set_draw_target(screen::target());
+                    bar.enable_steady_tick(Duration::from_millis(125));
                 }
             });
         }
@@ -191,7 +199,18 @@ impl Output {
         })
     }
 
-    /// Returns a progress bar of `steps` steps on standard error; if that is no terminal, lines are printed from time to time.
+    /// Returns a progress bar of work that is not timed: it appears a second after the command began, and moves while a step takes long.
+    pub fn progress_of_work(&self, steps: u64) -> ProgressBar {
+        let after = FIRST.saturating_sub(self.works.elapsed());
+        self.works.finish_and_clear();
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+        let bar = self.shown(bar, BAR);
+        self.appears(&bar, after);
+        bar
+    }
+
+    /// Returns a progress bar of `steps` steps on standard error; if that is no terminal, lines are printed from time to time. It is drawn
+    /// at each step only, so that what is timed meanwhile is not disturbed.
     pub fn progress(&self, steps: u64) -> ProgressBar {
         self.works.finish_and_clear();
         self.works.set_draw_target(ProgressDrawTarget::hidden());
@@ -200,7 +219,7 @@ impl Output {
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
-        self.shown(bar, "{bar:30} {percent:>3} %  {elapsed}  {wide_msg}")
+        self.shown(bar, BAR)
     }
 
     /// Returns whether output can be redrawn in its place.

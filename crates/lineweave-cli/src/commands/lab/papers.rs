@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         let known = TABLE.iter().map(|p| p.key).collect::<Vec<_>>().join(", ");
         return Err(CliError::UnknownPaper { name: asked.to_owned(), known });
     }
-    let bar = session.out.progress(papers.len() as u64);
+    let bar = session.out.progress_of_work(papers.len() as u64);
     for paper in papers {
         bar.set_message(paper.key);
         if let Some(directory) = &arguments.figures {

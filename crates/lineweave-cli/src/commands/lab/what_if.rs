@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         None => ours(session)?,
     };
     let each = arguments.mesh.len() * arguments.in_flight.len();
-    let bar = session.out.progress((each * arguments.pattern.len()) as u64);
+    let bar = session.out.progress_of_work((each * arguments.pattern.len()) as u64);
     let (mut rows, mut begun) = (Vec::new(), false);
     let started = Instant::now();
     for &pattern in &arguments.pattern {

@@ -5,8 +5,8 @@ use super::{Figure, Section};
 use crate::calls::{call, posed, Call};
 use crate::error::CliError;
 use crate::question::team;
-use crate::session::Session;
 use crate::threads::on_all_cpus;
+use indicatif::ProgressBar;
 use lineweave::tuning::Because;
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
@@ -87,7 +87,7 @@ pub fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
 ///
 /// # Errors
 /// A [`CliError`] where a cell cannot be chosen.
-pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
+pub fn section(subject: &Subject, bar: &ProgressBar) -> Result<Section, CliError> {
     let mut section = Section::new("map", "What is chosen, by ranks and size");
     let cpus = subject.topology.cpus.len().max(1);
     let most = cpus.min(MOST);
@@ -103,8 +103,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             "Up to {MOST} ranks are shown; `lineweave explain allreduce 8 --ranks {cpus}` takes all CPUs."
         ));
     }
-    let bar = session.out.progress(1);
-    maps(subject, &subject.topology, &ranks, "", &mut section)?;
+    maps(subject, &subject.topology, &ranks, "", &mut section, bar)?;
     if cpus < FEW {
         let more: Vec<usize> = [2, 4, 8].into_iter().filter(|p| *p > cpus).collect();
         let topology = subject.topology.repeated(FEW);
@@ -112,9 +111,8 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             "This machine has {cpus} CPUs. The second table of each collective is of a machine with more of them, as further packages of \
              the same kind."
         ));
-        maps(subject, &topology, &more, " on more CPUs", &mut section)?;
+        maps(subject, &topology, &more, " on more CPUs", &mut section, bar)?;
     }
-    bar.finish_and_clear();
     Ok(section)
 }
 
@@ -125,16 +123,23 @@ fn maps(
     ranks: &[usize],
     on: &str,
     section: &mut Section,
+    bar: &ProgressBar,
 ) -> Result<(), CliError> {
     let columns: Vec<String> = SIZES.iter().map(|b| Bytes(*b as u64).to_string()).collect();
+    let rows = || [true, false].into_iter().flat_map(|direct| ranks.iter().map(move |&p| (p, direct)));
+    let calls: Vec<(Collective, usize, bool, usize)> = MAPPED
+        .into_iter()
+        .flat_map(|c| rows().flat_map(move |(p, direct)| SIZES.map(|bytes| (c, p, direct, bytes))))
+        .collect();
+    bar.inc_length(calls.iter().map(|&(_, p, ..)| p as u64).sum());
+    let cells = on_all_cpus(&calls, |&(collective, p, direct, bytes)| {
+        let cell = cell(subject, collective, Shape::place(p, topology), bytes, direct);
+        // A cell takes about as long as it has ranks.
+        bar.inc(p as u64);
+        cell
+    });
+    let mut cells = cells.into_iter();
     for collective in MAPPED {
-        let rows = || [true, false].into_iter().flat_map(|direct| ranks.iter().map(move |&p| (p, direct)));
-        let calls: Vec<(usize, bool, usize)> =
-            rows().flat_map(|(p, direct)| SIZES.map(|bytes| (p, direct, bytes))).collect();
-        let cells = on_all_cpus(&calls, |&(p, direct, bytes)| {
-            cell(subject, collective, Shape::place(p, topology), bytes, direct)
-        });
-        let mut cells = cells.into_iter();
         let mut drawn = Vec::new();
         for (p, direct) in rows() {
             let row = cells.by_ref().take(SIZES.len()).collect::<Result<Vec<_>, _>>()?;

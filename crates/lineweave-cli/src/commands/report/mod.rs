@@ -168,9 +168,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         true => simulated::load(session)?,
         false => subject::load(arguments.record.as_deref(), session)?,
     };
-    let (drawn, map) = both(|| drawn(&subject), || choices::section(&subject, session));
-    let (mut sections, map) = (drawn?, map?);
-    let answers = answers::answers(&subject)?;
+    let bar = session.out.progress_of_work(0);
+    let others = || (drawn(&subject), answers::answers(&subject));
+    let ((drawn, answers), map) = both(others, || choices::section(&subject, &bar));
+    let (mut sections, answers, map) = (drawn?, answers?, map?);
+    bar.finish_and_clear();
     sections.insert(0, map);
     sections.extend([
         predicted::section(&subject, session)?,

@@ -3,6 +3,7 @@
 use super::subject::{described, question, Subject, Timed};
 use crate::error::CliError;
 use crate::session::{load_machine, Session};
+use indicatif::ProgressBar;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::model::fit;
@@ -35,21 +36,22 @@ pub fn load(session: &mut Session) -> Result<Subject, CliError> {
         subject.origin = format!("probes of {} in virtual time", machine.name);
         subject.profile = Some(profile);
     }
-    let bar = session.out.progress(1);
-    subject.timed = play(&subject, &machine)?;
+    let bar = session.out.progress_of_work(0);
+    subject.timed = play(&subject, &machine, &bar)?;
     bar.finish_and_clear();
     subject.timed_by = Some(format!("Simulated: {} as described, {RUNS} runs back to back.", machine.name));
     Ok(subject)
 }
 
 /// Simulates the choices for some calls.
-fn play(subject: &Subject, machine: &Machine) -> Result<Vec<Timed>, CliError> {
+fn play(subject: &Subject, machine: &Machine, bar: &ProgressBar) -> Result<Vec<Timed>, CliError> {
     let mut cores: Vec<usize> = subject.topology.cpus.iter().map(|c| c.core).collect();
     cores.sort_unstable();
     cores.dedup();
     let most = cores.len().min(MOST);
     let mut ranks: Vec<usize> = (1..).map(|i| 1 << i).take_while(|p| *p < most).collect();
     ranks.push(most);
+    bar.inc_length(COLLECTIVES.len() as u64 * ranks.iter().sum::<usize>() as u64);
     let mut timed = Vec::new();
     for collective in COLLECTIVES {
         for &p in ranks.iter().filter(|p| **p > 1) {
@@ -60,6 +62,7 @@ fn play(subject: &Subject, machine: &Machine) -> Result<Vec<Timed>, CliError> {
                     break;
                 }
             }
+            bar.inc(p as u64);
         }
     }
     Ok(timed)

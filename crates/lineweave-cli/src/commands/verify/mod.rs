@@ -328,7 +328,7 @@ fn single(plan: &Plan, mutate: bool, session: &mut Session) -> Result<(), CliErr
 
 /// Judges every mutant of a plan.
 fn all_mutants(plan: &Plan, proof: &Proof, session: &Session) -> Changed {
-    let bar = session.out.progress(mutants(plan).count() as u64);
+    let bar = session.out.progress_of_work(mutants(plan).count() as u64);
     let mut counts = Changed::default();
     for mutant in mutants(plan) {
         counts.judge(plan, proof, &mutant, &mut |missed| session.out.warn(&format!("missed: {missed}")));

@@ -37,7 +37,7 @@ pub(super) fn run(
     let list = units_of(algorithms, ranks);
     // The work grows with about the square of the number of ranks.
     let weight = |unit: &Unit| (unit.ranks * unit.ranks) as u64;
-    let bar = session.out.progress(list.iter().map(weight).sum());
+    let bar = session.out.progress_of_work(list.iter().map(weight).sum());
     let density = if full { Density::Full } else { Density::Representative };
     let queue = Mutex::new(list.into_iter());
     let found = Mutex::new(Findings::default());

@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         true => Some(measured::Timer::new(ranks, session)?),
         false => None,
     };
-    let bar = session.out.progress(sizes.len() as u64);
+    let bar = session.out.progress_of_work(sizes.len() as u64);
     let mut cases = Vec::new();
     for bytes in sizes {
         bar.set_message(Bytes(bytes as u64).to_string());

@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let heading =
         [&["machine", "ranks"][..], &USUAL, &["generated", "bound", "ratio", "gain", "elapsed"]].concat();
     let mut rows = table(&heading, &(1..heading.len()).collect::<Vec<_>>());
-    let bar = session.out.progress(machines.len() as u64);
+    let bar = session.out.progress_of_work(machines.len() as u64);
     let (mut near, mut behind) = (0, Vec::new());
     for machine in &machines {
         bar.set_message(machine.name.clone());

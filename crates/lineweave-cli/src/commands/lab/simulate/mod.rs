@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         session.out.warn(&format!("{name} does not do what it should: `lineweave verify {name}` shows how"));
     }
     interrupt::keeps("what was finished was kept");
-    let bar = session.out.progress(cases.len() as u64);
+    let bar = session.out.progress_of_work(cases.len() as u64);
     let mut report =
         Report::new(&machine, arguments.collective, cases.len(), placed(arguments, &machine, cases[0].ranks));
     let mut drawn = Vec::new();
