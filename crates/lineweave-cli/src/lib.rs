@@ -11,6 +11,7 @@ pub mod files;
 pub mod room;
 pub mod link;
 pub mod fold;
+pub mod fitting;
 pub mod interrupt;
 mod screen;
 pub mod output;

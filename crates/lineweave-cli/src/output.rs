@@ -2,6 +2,7 @@
 //! standard error if that is a terminal.
 
 use crate::error::CliError;
+use crate::fitting::fitted;
 use crate::fold::fold;
 use crate::screen;
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
@@ -134,19 +135,43 @@ impl Output {
         self.table_marking(table, |_| false)
     }
 
+    /// Prints a table that is left without `lesser` columns, the first one first, where the terminal is too narrow.
+    ///
+    /// # Errors
+    /// [`CliError::Output`].
+    pub fn table_without(&mut self, table: &Table, lesser: &[&str]) -> Result<(), CliError> {
+        self.fitted(table, lesser, |_| false)
+    }
+
     /// Prints a table, and where the terminal has colours in bold the lines for which `chosen` is true.
     ///
     /// # Errors
     /// [`CliError::Output`].
     pub fn table_marking(&mut self, table: &Table, chosen: impl Fn(&str) -> bool) -> Result<(), CliError> {
-        for line in table.lines() {
+        self.fitted(table, &[], chosen)
+    }
+
+    fn fitted(
+        &mut self,
+        table: &Table,
+        lesser: &[&str],
+        chosen: impl Fn(&str) -> bool,
+    ) -> Result<(), CliError> {
+        let (lines, out) = match table.width() {
+            Some(width) => fitted(table, usize::from(width), lesser),
+            None => (table.lines().collect(), Vec::new()),
+        };
+        for line in lines {
             match chosen(&line) {
                 true => self.text(&style(line.trim_end()).bold().green().to_string())?,
                 false => self.text(line.trim_end())?,
             }
             self.text("\n")?;
         }
-        Ok(())
+        match out.is_empty() {
+            true => Ok(()),
+            false => self.line(&format!("({} left out: the terminal is too narrow)", out.join(", "))),
+        }
     }
 
     /// Flushes the buffered output.

@@ -129,6 +129,6 @@ fn machines(session: &mut Session) -> Result<(), CliError> {
     }
     match session.out.is_json() {
         true => Ok(()),
-        false => session.out.table(&rows),
+        false => session.out.table_without(&rows, &["topology", "matrix", "arch"]),
     }
 }

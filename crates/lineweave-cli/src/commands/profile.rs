@@ -171,7 +171,7 @@ fn compare(diff: &Diff, session: &mut Session) -> Result<(), CliError> {
             .to_owned(),
         ]);
     }
-    session.out.table(&rows)?;
+    session.out.table_without(&rows, &["95 % interval", "unit"])?;
     session.out.line(&format!("\n{apart} of {} differ: their intervals lie apart", pairs.len()))
 }
 

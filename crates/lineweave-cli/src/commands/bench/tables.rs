@@ -59,7 +59,7 @@ pub(super) fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> R
             how,
         ]);
     }
-    out.table(&shown)
+    out.table_without(&shown, &["buffers", "bytes/ns", "95 % interval", "how", "x floor"])
 }
 
 /// Returns the bytes of the message, or of one block, that are moved in a nanosecond; memcpy's rate beside it shows the limit of the caches. The

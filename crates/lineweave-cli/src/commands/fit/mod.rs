@@ -141,7 +141,7 @@ fn text(head: &Head, model: &Model, list: &[Parameter], session: &mut Session) -
             p.about.to_owned(),
         ]);
     }
-    session.out.table(&rows)?;
+    session.out.table_without(&rows, &["known by", "95 % interval"])?;
     if let Some(distances) = &head.distances {
         distances.text(session)?;
     }

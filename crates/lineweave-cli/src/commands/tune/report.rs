@@ -194,7 +194,7 @@ pub fn choices(
             },
         ]);
     }
-    out.table(&shown)?;
+    out.table_without(&shown, &["95 % interval", "m/p", "predicted", "fastest measured"])?;
     let near = rows.iter().filter(|r| r.regret < 0.05).count();
     out.line(&format!("{near} of {} choices within 5 % of the fastest measured", rows.len()))?;
     out.flush()

@@ -226,7 +226,7 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
             },
         ]);
     }
-    session.out.table(&rows)?;
+    session.out.table_without(&rows, &["planning", "plans", "cpu", "thread"])?;
     if let Some((rank, how)) = team.failed {
         session.out.line(&format!("  ended: rank {rank} {how}"))?;
     }

@@ -186,7 +186,7 @@ impl Report {
                 super::shown(&row.params),
             ]);
         }
-        session.out.table(&rows_table)?;
+        session.out.table_without(&rows_table, &["port", "link", "memory", "MB/s"])?;
         session.out.line("")?;
         session.out.flush()
     }
