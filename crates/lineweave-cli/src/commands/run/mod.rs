@@ -246,7 +246,15 @@ fn startable(program: &OsStr, as_ranks: bool) -> Result<PathBuf, CliError> {
     };
     let reason = match (path.is_file(), access(&path, Access::EXEC_OK)) {
         (true, Ok(())) => return Ok(path),
-        (true, Err(reason)) => reason.into(),
+        (true, Err(reason)) => {
+            let with_python = match name.ends_with(".py") {
+                true => format!("start it by `lineweave run -- python3 {name}`, or "),
+                false => String::new(),
+            };
+            let reason = io::Error::from(reason);
+            let told = format!("{reason}; {with_python}make it executable by `chmod +x {}`", path.display());
+            io::Error::new(reason.kind(), told)
+        }
         (false, _) => io::ErrorKind::IsADirectory.into(),
     };
     Err(CliError::Program { program: name, reason })
