@@ -59,6 +59,8 @@ pub struct Errors {
     mean_proportional: Option<f64>,
     median_proportional: Option<f64>,
     mean_relative: Option<f64>,
+    #[serde(skip)]
+    worst_proportional: f64,
 }
 
 /// Error of the model for one algorithm, on teams within the CPUs.
@@ -94,6 +96,7 @@ impl Errors {
             mean_proportional: mean(&proportional),
             median_proportional: Stats::of(&all, 0).map(|s| s.median),
             mean_relative: mean(&|&(m, p)| (m - p).abs() / m),
+            worst_proportional: all.iter().copied().fold(1.0, f64::max),
         }
     }
 
@@ -104,10 +107,8 @@ impl Errors {
 
     pub fn text(&self, on: &str) -> Option<String> {
         Some(format!(
-            "predictions are off by a factor of {:.2} {on} ({:.2} on average; mean relative error {:.0} %)",
-            self.median_proportional?,
-            self.mean_proportional?,
-            self.mean_relative? * 100.0
+            "predictions are off by a factor of {:.2} in the median {on}, {:.2} at worst",
+            self.median_proportional?, self.worst_proportional
         ))
     }
 }

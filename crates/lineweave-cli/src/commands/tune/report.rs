@@ -264,8 +264,7 @@ pub fn summary(
     line(
         "choices",
         &format!(
-            "by the model {} slower than the fastest measured on average (median {}, worst {}); {none} of {} within 5 %",
-            percent(summary.regret.mean_regret),
+            "by the model {} slower than the fastest measured in the median, {} at worst; {none} of {} within 5 %",
             percent(summary.regret.median_regret),
             percent(summary.regret.worst_regret),
             summary.cases
