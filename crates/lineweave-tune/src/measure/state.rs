@@ -173,13 +173,14 @@ impl Log {
                     .collect();
                 if let Some(range) = Stats::of(&times, 0) {
                     let most = times.iter().copied().fold(0.0, f64::max);
+                    let [least, most] = [range.min, most].map(|times| format!("{times:.2}"));
+                    let span = if least == most { most } else { format!("{least} to {most}") };
                     cell.flagged.push(format!(
-                        "in {} of {} readings {} took {:.2} to {most:.2} times as long: what was measured beside them is not in \
+                        "in {} of {} readings {} took {span} times as long: what was measured beside them is not in \
                          the profile",
                         times.len(),
                         of_crew.len(),
                         figure.noun(),
-                        range.min,
                     ));
                 }
                 cells.push(cell);

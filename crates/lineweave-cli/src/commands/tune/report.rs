@@ -14,6 +14,7 @@ use lineweave_core::profile::{Profile, Stats};
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_tune::measure::of_another_state;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -131,9 +132,12 @@ pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Outp
             Bytes(bytes as u64)
         ))?;
     }
-    for cell in profile.probe("gauge").filter(|c| !c.flagged.is_empty()) {
+    let mut said = BTreeSet::new();
+    for cell in profile.probe("gauge") {
         let level = cell.factors.get("level").map_or("", String::as_str);
-        out.line(&format!("  note: {} ({level})", cell.flagged.join("; ")))?;
+        for flag in cell.flagged.iter().filter(|flag| said.insert((*flag, level))) {
+            out.line(&format!("  note: {flag} ({level})"))?;
+        }
     }
     let (mixed, missing): (Vec<_>, Vec<_>) = profile.unidentified.iter().partition(|u| of_another_state(u));
     for u in mixed {
@@ -158,6 +162,10 @@ pub fn choices(
 ) -> Result<(), CliError> {
     let beyond = if ranks > cpus { format!(", beyond the {cpus} CPUs") } else { String::new() };
     out.line(&format!("\n{ranks} {}{beyond}", team.name().to_uppercase()))?;
+    if rows.is_empty() {
+        out.line("no race is kept: the notes of the summary say why")?;
+        return out.flush();
+    }
     let mut shown = table(
         &[
             "collective",
