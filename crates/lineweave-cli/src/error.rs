@@ -103,7 +103,7 @@ pub enum CliError {
         name: String,
     },
     /// A paper without experiments on hardware.
-    #[error("no experiments of `{name}` for a machine at hand: expected one of {known}")]
+    #[error("no experiments of `{name}` for a machine at hand{}: expected one of {known}", did_you_mean(name, [known.as_str()]))]
     NoStudy {
         /// The value that was asked for.
         name: String,

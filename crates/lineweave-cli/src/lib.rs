@@ -24,11 +24,12 @@ pub mod commands;
 
 pub use error::CliError;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::lab::Experiment;
 use commands::Command;
 use console::style;
+use lineweave_core::names::did_you_mean;
 use session::{Globals, Session};
 use std::ffi::OsString;
 use std::io::Write;
@@ -131,14 +132,30 @@ fn usage(error: &clap::Error) -> ExitCode {
         }
         _ => {
             let text = error.render().to_string();
-            complain(text.trim_start_matches("error: ").trim_end());
+            let text = text.trim_start_matches("error: ").trim_end();
+            let (first, more) = text.split_at(text.find('\n').unwrap_or(text.len()));
+            complain(&format!("{first}{}{more}", meant(error)));
             ExitCode::from(USAGE)
         }
     }
 }
 
+/// Returns a tip about a misspelt command behind `help`, where none is given.
+fn meant(error: &clap::Error) -> String {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return String::new();
+    };
+    let command = command();
+    let names = command.get_subcommands().flat_map(|c| std::iter::once(c).chain(c.get_subcommands()));
+    match error.get(ContextKind::SuggestedSubcommand) {
+        None => did_you_mean(name, names.map(clap::Command::get_name)),
+        Some(_) => String::new(),
+    }
+}
+
 /// Prints an error to standard error, if there is one.
 fn complain(message: &str) {
+    let message = output::names_in_columns(message);
     let _ = writeln!(std::io::stderr(), "{} {message}", style("lineweave:").for_stderr().red());
 }
 

@@ -312,6 +312,35 @@ pub fn width() -> Option<usize> {
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(NARROWEST))
 }
 
+/// Number of names from which a list is shown in columns.
+const MANY: usize = 8;
+
+/// Puts a list of many names, which commas divide in a sentence, in columns on lines of their own.
+pub fn names_in_columns(message: &str) -> String {
+    let parts: Vec<&str> = message.split(", ").collect();
+    let is_name = |part: &str| !part.is_empty() && !part.contains([' ', '\n', '`']);
+    let Some(begin) = parts.windows(MANY).position(|parts| parts[1..].iter().all(|part| is_name(part)))
+    else {
+        return message.to_owned();
+    };
+    let names = parts[begin + 1..].iter().take_while(|part| is_name(part)).count();
+    let (before, first) = parts[begin].rsplit_once([' ', '\n']).unwrap_or(("", parts[begin]));
+    let mut listed: Vec<String> = vec![first.to_owned()];
+    listed.extend(parts[begin + 1..=begin + names].iter().map(|name| (*name).to_owned()));
+    let mut after = parts[begin + names + 1..].join(", ");
+    // The last name ends the sentence, or words follow it without a comma.
+    let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(after.len());
+    if after[end..].starts_with("...") {
+        listed.push(after.drain(..end + 3).collect());
+    } else if end > 0 && !after.starts_with("or ") {
+        listed.push(after.drain(..end).collect());
+    }
+    let before = [&parts[..begin], &[before]].concat().join(", ");
+    let after = after.trim_start_matches(['.', ' ']);
+    let gap = if after.is_empty() || after.starts_with('\n') { "" } else { "\n" };
+    format!("{before}\n{}{gap}{after}", columns(&listed))
+}
+
 /// Arranges names in as many columns as the terminal is wide, or 80 characters.
 pub fn columns(names: &[String]) -> String {
     let longest = names.iter().map(|name| name.len()).max().unwrap_or_default() + 2;
@@ -321,4 +350,32 @@ pub fn columns(names: &[String]) -> String {
         format!("  {}", row.trim_end())
     };
     names.chunks(across).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_in_columns;
+
+    #[test]
+    fn lists_of_names_stand_in_columns() {
+        let list = "a-1, b, c, d, e, f, g, h, i-longer-name-that-fills-the-line";
+        let columns = super::columns(&list.split(", ").map(str::to_owned).collect::<Vec<_>>());
+        for (before, after, gap) in [
+            ("no `x`, or y: there are", "", ""),
+            ("one of", ", or the path of a .toml file", "\nor the path of a .toml file"),
+            ("one of", "\n\nFor more", "\n\nFor more"),
+            ("is none of", ". Correct it, or not", "\nCorrect it, or not"),
+        ] {
+            assert_eq!(
+                names_in_columns(&format!("{before} {list}{after}")),
+                format!("{before}\n{columns}{gap}"),
+                "{after}"
+            );
+        }
+        for as_it_is in
+            ["", "a, b, c", "a, b and c, d, e, f, g", "many: a b, c d, e f, g h, i j, k l, m n, o p, q"]
+        {
+            assert_eq!(names_in_columns(as_it_is), as_it_is);
+        }
+    }
 }

@@ -171,8 +171,8 @@ pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
             part.split_once(['=', '/']).ok_or_else(|| format!("`{}`, which has no `=`", part.trim()))?;
         let collective: Collective = name.trim().parse().map_err(|_| {
             let known: Vec<&str> = Collective::ALL.into_iter().map(Collective::name).collect();
-            let meant = did_you_mean(name.trim(), known.iter().copied());
-            format!("the collective `{}`{meant}, which is none of {}", name.trim(), known.join(", "))
+            let (name, meant) = (name.trim(), did_you_mean(name.trim(), known.iter().copied()));
+            format!("the collective `{name}`{meant}, which is none of {}", known.join(", "))
         })?;
         if all.iter().any(|f| f.collective == collective) {
             return Err(format!("two algorithms for {collective}"));
