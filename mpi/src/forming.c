@@ -197,8 +197,8 @@ static bool meet(struct lwm_forming *f)
         int usable = place(there, f->many, cpus, allowed);
         const char *name = f->cards[f->first].name;
         if (lw_comm_connect_on(name, f->mine, f->many, cpus, allowed, usable, nobody_gave_up, f, &team) != LW_OK) {
-            /* Ranks that waited for one that gave up need not repeat the message. */
-            if (nobody_gave_up(f)) lwm_say("rank %d cannot join its node's team: %s", f->rank, lw_last_error());
+            /* Ranks that waited for one that gave up, or were told by their host, need not repeat the message. */
+            if (nobody_gave_up(f) && !strstr(lw_last_error(), "has said why")) lwm_say("rank %d cannot join its node's team: %s", f->rank, lw_last_error());
             team = NULL;
         } else {
             __atomic_fetch_add(&lwm_setup[LWM_MET], 1, __ATOMIC_RELAXED);
