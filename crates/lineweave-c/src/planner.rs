@@ -5,10 +5,10 @@ use crate::handle::{enter, give, lw_comm, no_handle, place_for, retire, FREED, L
 use crate::status::{guard, lw_status, Failure, LW_ERR_HANDLE, LW_ERR_TYPE};
 use crate::types::{lw_op, lw_type};
 use lineweave::communicator::Planner;
+use lineweave::sync::{AtomicU64, Ordering};
 use lineweave_core::collective::Collective;
 use std::ffi::c_int;
 use std::ptr::null;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /** Kinds of collectives. */
