@@ -129,7 +129,7 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
     }
     let pid = children[victim].id();
     let process = Pid::from_raw(pid as i32).expect("a process");
-    std::thread::sleep(after);
+    lineweave::sync::sleep(after);
     match fault {
         Fault::Kill => kill_process(process, Signal::KILL).expect("a rank can be killed"),
         Fault::Stop => kill_process(process, Signal::STOP).expect("a rank can be stopped"),
