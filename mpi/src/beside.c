@@ -5,25 +5,20 @@
  * 2. The thread forms the team, or says by the word of agree.c that it cannot. Then no rank has one, and every call passes for ever.
  * 3. The threads agree on the call to change over at; they use the team for that, which is still theirs. Afterwards they end.
  *
- * The thread runs no code of the host's. It gives way to the program where they share a CPU. A communicator that is freed meanwhile leaves the team
+ * The thread runs no code of the host's. A communicator that is freed meanwhile leaves the team
  * to its thread. MPI_Finalize ends and waits for all threads.
  */
 #define _GNU_SOURCE
 #include "board.h"
 #include "forming.h"
+#include "helper.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 /* How far ahead an attempt looks: so many times as many calls as were made since the threads agreed last. */
 enum { AHEAD = 4 };
-/* Priority of the thread: a tenth of a CPU that it shares with a rank. */
-enum { NICE = 10 };
 
 enum progress { FORMS, FORMED, FAILED };
 struct lwm_beside {
@@ -124,31 +119,21 @@ static void carry_out(struct lwm_forming *f)
     if (left) discard(f);
 }
 
-static void *in_thread(void *forming)
+static void in_thread(void *forming)
 {
-    /* Without a lower priority it is still right. */
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     carry_out(forming);
     pthread_mutex_lock(&lock);
     threads--;
     pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&lock);
-    return NULL;
 }
 
-/* Starts a thread that gets no signal of the program's. */
 static bool start(struct lwm_forming *f)
 {
-    sigset_t all, before;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&lock);
-    bool started = pthread_create(&thread, NULL, in_thread, f) == 0;
+    bool started = lwm_helper_start(in_thread, f);
     threads += started;
     pthread_mutex_unlock(&lock);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started) pthread_detach(thread);
     return started;
 }
 

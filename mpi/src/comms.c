@@ -296,6 +296,7 @@ struct lwm_comm *lwm_comm_counted(MPI_Comm handle, int which, struct lwm_comm **
     }
     struct lwm_comm *comm = lwm_comm_of(handle);
     if (comm && LWM_UNLIKELY(comm->way == LWM_NEW && comm->word)) lwm_agree_count(comm);
-    if (comm && LWM_UNLIKELY(comm->way == LWM_NEW || comm->forming) && which != LWM_UNNUMBERED) lwm_beside_number(*numbered = comm, which);
+    bool may_change = comm && (comm->way <= LWM_FORMS || (which == LWM_STARTED && comm->forming));
+    if (LWM_UNLIKELY(may_change) && which != LWM_UNNUMBERED) lwm_beside_number(*numbered = comm, which);
     return comm;
 }

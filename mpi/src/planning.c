@@ -18,16 +18,12 @@
 #include "planning.h"
 #include "board.h"
 #include "change.h"
+#include "helper.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 /* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal. */
 struct shared {
@@ -52,8 +48,8 @@ struct lwm_planning {
     struct lwm_planning *next;
 };
 
-/* Priority of the thread: a tenth of a CPU that it shares with a rank; and the time after which it ends. */
-enum { NICE = 10, IDLE_S = 1 };
+/* Pauses between two looks at what other ranks do; and the time after which the thread ends. */
+enum { SHORTEST_NS = 20000, LONGEST_NS = 10000000, IDLE_S = 1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER, ended = PTHREAD_COND_INITIALIZER;
@@ -142,22 +138,43 @@ static bool go_on(struct lwm_planning *p)
     return true;
 }
 
-static void *in_thread(void *unused)
+/* Goes on with all of a list, and takes those that are over out of it; returns whether anything was done. */
+static bool go_through(struct lwm_planning **list)
+{
+    bool did = false;
+    while (*list) {
+        struct lwm_planning *p = *list;
+        if (is_over(p)) {
+            *list = p->next;
+            part(p, &p->released, &p->left);
+        } else {
+            did = go_on(p) || did;
+            list = &p->next;
+        }
+    }
+    return did;
+}
+
+/* Moves all of one list to another. */
+static void move(struct lwm_planning **from, struct lwm_planning **to)
+{
+    for (struct lwm_planning *p; (p = *from);) {
+        *from = p->next;
+        p->next = *to;
+        *to = p;
+    }
+}
+
+static void in_thread(void *unused)
 {
     (void)unused;
-    struct timespec pause = {0, 20000}, until;
+    struct timespec pause = {0, SHORTEST_NS}, until;
     struct lwm_planning *mine = NULL;
-    /* Without a lower priority it is still right. */
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    bool idles = false;
     pthread_mutex_lock(&lock);
-    for (bool idles = false; !ends && !(idles && !begun && !mine);) {
-        bool news = begun != NULL, did = news;
-        for (struct lwm_planning **end = &mine; begun; end = &mine) {
-            while (*end) end = &(*end)->next;
-            *end = begun;
-            begun = (*end)->next;
-            (*end)->next = NULL;
-        }
+    while (!ends && !(idles && !begun)) {
+        bool news = begun != NULL;
+        move(&begun, &mine);
         if (!mine) {
             clock_gettime(CLOCK_REALTIME, &until);
             until.tv_sec += IDLE_S;
@@ -165,45 +182,23 @@ static void *in_thread(void *unused)
             continue;
         }
         pthread_mutex_unlock(&lock);
-        for (struct lwm_planning **at = &mine; *at;) {
-            struct lwm_planning *p = *at;
-            if (is_over(p)) {
-                *at = p->next;
-                part(p, &p->released, &p->left);
-            } else {
-                did = go_on(p) || did;
-                at = &p->next;
-            }
-        }
-        pause.tv_nsec = did ? 20000 : pause.tv_nsec < 10000000 ? 2 * pause.tv_nsec : pause.tv_nsec;
+        bool did = go_through(&mine) || news;
+        pause.tv_nsec = did ? SHORTEST_NS : pause.tv_nsec < LONGEST_NS ? 2 * pause.tv_nsec : pause.tv_nsec;
         nanosleep(&pause, NULL);
         pthread_mutex_lock(&lock);
     }
-    /* What is left when the program ends is its communicators'. */
-    for (struct lwm_planning *p; (p = mine);) {
-        mine = p->next;
-        p->next = begun;
-        begun = p;
-    }
+    /* What is left when the program ends. */
+    move(&mine, &begun);
     runs = false;
     pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&lock);
-    return NULL;
 }
 
 /* Gives a class to the thread, which is started if need be; false where there can be none. */
 static bool give(struct lwm_planning *p)
 {
-    sigset_t all, before;
-    pthread_t thread;
     pthread_mutex_lock(&lock);
-    if (!runs) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        runs = pthread_create(&thread, NULL, in_thread, NULL) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (runs) pthread_detach(thread);
-    }
+    runs = runs || lwm_helper_start(in_thread, NULL);
     bool given = runs;
     if (given) {
         p->next = begun;

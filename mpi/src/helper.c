@@ -1,0 +1,46 @@
+/*
+ * Threads of the library's own, beside the program: they get no signal of the program's, and give way to it where they share a CPU.
+ */
+#define _GNU_SOURCE
+#include "helper.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Priority of a thread: a tenth of a CPU that it shares with a rank. */
+enum { NICE = 10 };
+
+struct work {
+    void (*run)(void *);
+    void *with;
+};
+
+static void *carry_out(void *given)
+{
+    struct work work = *(struct work *)given;
+    free(given);
+    /* Without a lower priority it is still right. */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    work.run(work.with);
+    return NULL;
+}
+
+bool lwm_helper_start(void (*run)(void *), void *with)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    struct work *work = malloc(sizeof *work);
+    if (!work) return false;
+    *work = (struct work){run, with};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(&thread, NULL, carry_out, work) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started) pthread_detach(thread);
+    else free(work);
+    return started;
+}
