@@ -1,4 +1,4 @@
-//! Names that somebody mistyped.
+//! Names that somebody mistyped, and values as messages repeat them.
 
 /// Returns the known name with the fewest letters to change, and how many those are.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, usize)> {
@@ -15,6 +15,15 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
             format!(" (did you mean `{found}`?)")
         }
         _ => String::new(),
+    }
+}
+
+/// Returns a value as messages repeat it: only its beginning, where somebody set a whole file.
+pub fn shortened(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
     }
 }
 

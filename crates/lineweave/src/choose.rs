@@ -14,9 +14,11 @@ mod record;
 mod uneven_counts;
 mod proven;
 mod uneven;
+mod planner;
 
 pub use choice_override::ChoiceOverride;
 pub(crate) use peer_access::PeerAccess;
+pub use planner::Planner;
 pub(crate) use proven::{Key, Proven};
 pub(crate) use record::{Proofs, Proved};
 pub(crate) use resolved::{PlanSequence, ResolvedCall};

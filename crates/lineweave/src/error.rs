@@ -1,7 +1,7 @@
 //! Everything that can go wrong at run time, in words a person can act on.
 
-use crate::settings::shortened;
 use lineweave_core::collective::Collective;
+use lineweave_core::names::shortened;
 use lineweave_core::plan::PlanError;
 use lineweave_core::verify::Violation;
 

@@ -11,15 +11,14 @@ pub mod ownership;
 mod pending;
 mod plans;
 mod factory;
-mod planner;
 
+pub use crate::choose::Planner;
 pub use crate::compile::PlanId;
 pub use crate::engine::{Buffers, FastPathResult, Memory, Options};
 pub use crate::segment::Setup;
 pub use factory::CommunicatorFactory;
 pub(crate) use ownership::LockedEngine;
 pub use pending::Message;
-pub use planner::Planner;
 
 use crate::choose::PlanSelector;
 use crate::engine::{Engine, Mode, NonblockingCall, ProcessGroup};

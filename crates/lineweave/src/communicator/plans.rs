@@ -1,6 +1,6 @@
 //! Plans: those that calls run, and those that a program or a measurement brings.
 
-use super::{Buffers, Communicator, PlanId};
+use super::{Buffers, Communicator, PlanId, Planner};
 use crate::call::CallSpec;
 use crate::error::Error;
 use crate::kernel::{CopyPolicy, Element};
@@ -22,6 +22,11 @@ impl Communicator {
     /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
         self.engine().prepare(plan)
+    }
+
+    /// Returns a planner for the calls that follow.
+    pub fn planner(&self) -> Planner {
+        self.engine_ref().planner()
     }
 
     /// Runs a prepared plan once, as a call of its own.

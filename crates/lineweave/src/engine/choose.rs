@@ -5,10 +5,9 @@ use super::run::Buffers;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::{
-    has_two_buffers, ChoiceOverride, Key, PeerAccess, PlanBudget, PlanSelector, PlanSequence, Proofs, Proved,
-    Proven, ResolvedCall,
+    has_two_buffers, ChoiceOverride, Key, PeerAccess, PlanBudget, PlanSelector, PlanSequence, Planner,
+    Proofs, Proved, Proven, ResolvedCall,
 };
-use crate::communicator::Planner;
 use crate::compile::PlanId;
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};

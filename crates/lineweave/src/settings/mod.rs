@@ -10,7 +10,7 @@ pub use table::VARIABLES;
 pub use values::{Attach, Bind, Forced, Wait};
 
 use crate::topology::Source;
-use lineweave_core::names::nearest;
+use lineweave_core::names::{nearest, shortened};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -284,15 +284,6 @@ impl Settings {
             Warning::Unknown { name: shortened(&name), nearest }
         }));
         Ok((settings, warnings))
-    }
-}
-
-/// A value as it is repeated in messages: its beginning, where somebody set a whole file.
-pub(crate) fn shortened(text: &str) -> String {
-    const SHOWN: usize = 200;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
-        None => text.to_owned(),
     }
 }
 

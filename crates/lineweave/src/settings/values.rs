@@ -101,7 +101,7 @@ pub enum Attach {
     Off,
 }
 
-/// Where a first team forms under MPI, which its library reads by itself.
+/// Places where a first team may form under MPI, whose library reads the setting by itself.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Form {

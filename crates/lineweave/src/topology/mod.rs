@@ -10,8 +10,8 @@ pub mod synthetic;
 mod sysfs;
 mod xml;
 
-use crate::settings::shortened;
 use crate::sysfile::Root;
+use lineweave_core::names::shortened;
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::{Cpu, Topology};
 use lineweave_core::units::LINE;

@@ -3,9 +3,8 @@
 //! Choosing and proving use what all communicators of a process share: the caches of proved plans, and the records by which one process of a team
 //! does it for all. So a planner has its own selector of the same calls, and the engine of the communicator is not touched.
 
-use super::Communicator;
+use super::selector::{PlanBudget, PlanSelector};
 use crate::call::CallSpec;
-use crate::choose::{PlanBudget, PlanSelector};
 use crate::error::Error;
 use crate::flag::WakeFence;
 use crate::segment::Segment;
@@ -15,7 +14,7 @@ use std::sync::Arc;
 /// compiles them.
 ///
 /// ```
-/// use lineweave::{CallSpec, Collective, ElementType, Operator, Team};
+/// use lineweave::{team::Team, CallSpec, Collective, ElementType, Operator};
 /// # fn main() -> Result<(), lineweave::Error> {
 /// let mut comm = Team::new(1)?.join(0)?;
 /// let planner = comm.planner();
@@ -40,13 +39,6 @@ pub struct Planner {
     /// The rank whose parts of plans are kept; `None` where all parts are.
     pub(crate) rank: Option<usize>,
     pub(crate) counter_bytes: usize,
-}
-
-impl Communicator {
-    /// Returns a planner for the calls that follow.
-    pub fn planner(&self) -> Planner {
-        self.engine_ref().planner()
-    }
 }
 
 impl Planner {
