@@ -5,6 +5,7 @@ pub mod definition;
 pub mod field;
 pub mod guidelines;
 pub mod installed;
+pub mod load;
 pub mod mpi;
 pub mod peers;
 pub mod python;

@@ -1,5 +1,6 @@
 //! The files that results are kept in: `<directory>/<machine>/<date>.jsonl`; the first line describes the machine.
 
+use super::load::Load;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::node::NodeInfo;
@@ -29,6 +30,9 @@ pub struct Provenance {
     pub kernel: String,
     /// The source of the costs that plans were chosen by.
     pub chosen_by: String,
+    /// Loads that shared the CPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Load>,
 }
 
 impl Provenance {
@@ -45,7 +49,13 @@ impl Provenance {
             fingerprint: node.fingerprint_id.clone(),
             kernel: release.trim().to_owned(),
             chosen_by,
+            beside: Vec::new(),
         }
+    }
+
+    /// Records the loads that share the CPUs.
+    pub fn beside(self, loads: &[Load]) -> Provenance {
+        Provenance { beside: loads.to_vec(), ..self }
     }
 
     /// Returns the machine's name, as the name of a directory.
@@ -105,6 +115,7 @@ mod tests {
             fingerprint: String::new(),
             kernel: String::new(),
             chosen_by: String::new(),
+            beside: Vec::new(),
         };
         let file = provenance.file(Path::new("r"));
         let expected = "r/intel-r-xeon-r-gold-6242-cpu-2-80ghz-2cpu/2026-01-02T03-04-05Z.jsonl";

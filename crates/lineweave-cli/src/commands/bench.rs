@@ -13,6 +13,7 @@ use super::rank_job;
 use crate::bench::apps::Part;
 use crate::bench::field::Field;
 use crate::bench::guidelines::{moved, violated};
+use crate::bench::load::{Load, Running};
 use crate::bench::record::{write, Provenance};
 use crate::bench::{Case, Definition, Peers, Runner, Subject, Team};
 use crate::error::CliError;
@@ -37,6 +38,18 @@ enum Teams {
     Threads,
     Processes,
     Both,
+}
+
+/// The surroundings of what is measured.
+#[derive(clap::Args, Debug)]
+struct Around {
+    /// Loads that share the CPUs meanwhile, with a number of processes each: spin (computes), wake (wakes every millisecond), stream
+    /// (copies memory), such as spin:1,wake:4
+    #[arg(long, value_name = "LOAD[:N],..", value_delimiter = ',')]
+    beside: Vec<Load>,
+    /// Where the programs to compare with are built [default: the user's cache]
+    #[arg(long, value_name = "DIR", hide = true)]
+    peers: Option<PathBuf>,
 }
 
 /// Arguments of `lineweave bench`.
@@ -69,6 +82,8 @@ pub struct Arguments {
     /// Measure the library with each way that bytes can go between processes as well: boxes, cross-memory attach, shared buffers
     #[arg(long)]
     paths: bool,
+    #[command(flatten)]
+    around: Around,
     /// Fewer and shorter windows, and a third of the sizes
     #[arg(long)]
     quick: bool,
@@ -87,9 +102,6 @@ pub struct Arguments {
     /// For `apps`: first install what its programs need, from PyPI (some 7 GB, and llama.cpp is built)
     #[arg(long)]
     install: bool,
-    /// Where the programs to compare with are built [default: the user's cache]
-    #[arg(long, value_name = "DIR", hide = true)]
-    peers: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -104,6 +116,8 @@ impl Arguments {
 /// # Errors
 /// A [`CliError`] when a definition, a team or a peer's directory cannot be used.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    // Until this ends.
+    let _beside = Running::start(&arguments.around.beside, rank_job::command()?)?;
     if arguments.name == "python" {
         return python::run(arguments, session);
     }
@@ -122,12 +136,16 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         force(&mut tuning, written, &definitions)?;
     }
     let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
-    let provenance = Provenance::gather(&node, chosen_by(&tuning));
+    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     if !session.out.is_json() {
         session.out.line(&format!("{} on {} usable CPUs", provenance.cpu, node.usable.effective))?;
         session.out.line(&format!("plans chosen by {}", tuning.origin))?;
+        let beside: Vec<String> = arguments.around.beside.iter().map(Load::to_string).collect();
+        if !beside.is_empty() {
+            session.out.line(&format!("beside {}", beside.join(", ")))?;
+        }
     }
     for definition in &definitions {
         let mut shown = Vec::new();
@@ -276,7 +294,7 @@ fn peers_directory(arguments: &Arguments) -> PathBuf {
     let home = || {
         lineweave::cache::directory().unwrap_or_else(|| std::env::temp_dir().join("lineweave")).join("peers")
     };
-    arguments.peers.clone().unwrap_or_else(home)
+    arguments.around.peers.clone().unwrap_or_else(home)
 }
 
 /// Returns the definitions that were asked for, with the command line's changes.

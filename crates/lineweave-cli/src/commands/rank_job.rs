@@ -2,6 +2,7 @@
 //! and answers go to standard output; each is a line of JSON.
 
 use super::bench::first;
+use crate::bench::load;
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave::team;
@@ -15,6 +16,9 @@ pub struct Arguments {
     /// What to do for `bench first`, instead of trials
     #[arg(long, value_name = "JSON")]
     first: Option<String>,
+    /// A load to be for `bench --beside`, instead of trials
+    #[arg(long, value_name = "KIND", value_parser = load::kind)]
+    load: Option<load::Kind>,
 }
 
 /// Serves trials until standard input ends.
@@ -24,6 +28,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, _: &mut Session) -> Result<(), CliError> {
     if let Some(task) = &arguments.first {
         return first::rank(task);
+    }
+    if let Some(kind) = arguments.load {
+        return load::carry_out(kind);
     }
     let comm = team::from_environment()?;
     Ok(serve(comm, io::stdin().lock(), io::stdout().lock())?)

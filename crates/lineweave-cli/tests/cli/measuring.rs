@@ -63,6 +63,23 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
 }
 
 #[test]
+fn loads_run_while_bench_measures_and_end_with_it() {
+    let scratch = Scratch::new();
+    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
+    let asked =
+        ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", peers];
+    let objects = scratch.run(&[&asked[..], &["--beside", "spin:2,wake"]].concat()).objects();
+    assert_eq!(first(&objects, "record")["beside"], serde_json::json!(["spin:2", "wake:1"]));
+    scratch.run(&["bench", "barrier", "--beside", "spim"]).refused(2, &["spin, wake or stream"]);
+    let command = env!("CARGO_BIN_EXE_lineweave");
+    let left = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
+        let words = std::fs::read_to_string(process.path().join("cmdline")).ok()?;
+        (words.starts_with(command) && words.contains("--load")).then_some(words)
+    });
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
 fn a_table_shows_the_bytes_that_go_in_a_nanosecond() {
     let scratch = Scratch::new();
     let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");

@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         true => mpis_below(&directory.join("mpi")).unwrap_or_else(|| prefixes(arguments)),
         false => arguments.mpi.clone(),
     };
-    let provenance = Provenance::gather(&node, chosen_by(&tuning));
+    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     // Choices that earlier programs kept would hide the cost.
     tuning.kept = None;
-    let provenance = Provenance::gather(&node, super::chosen_by(&tuning));
+    let provenance = Provenance::gather(&node, super::chosen_by(&tuning)).beside(&arguments.around.beside);
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     let cpus = node.usable.effective;

@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         return Err(CliError::Mpi("no MPI is to be found".into()));
     }
     let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
-    let provenance = Provenance::gather(&node, chosen_by(&tuning));
+    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     let sizes: Vec<usize> = match arguments.bytes.is_empty() {

@@ -15,7 +15,7 @@ use lineweave_core::units::{Bytes, Nanos};
 /// A [`CliError`] when no Python can be run, or the record cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
-    let provenance = Provenance::gather(&node, chosen_by(&tuning));
+    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     let mut shown = table(&["ranks", "call", "bytes", "subject", "median", "95 % interval"], &[0, 2, 4]);
