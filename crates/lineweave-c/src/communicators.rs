@@ -1,10 +1,9 @@
 //! Communicators made from others.
 
-use crate::handle::{enter, give, hook, lw_comm, lw_progress_fn, no_handle, place_for, retire, FREED, LIVE};
-use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_RANK};
+use crate::handle::{enter, free, give, hook, lw_comm, lw_progress_fn, place_for, shared, Shared};
+use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_NULL, LW_ERR_RANK};
 use crate::team::give_comm;
 use lineweave::communicator::CommunicatorFactory;
-use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::Communicator;
 use lineweave_core::topology::Level;
 use std::ffi::{c_int, c_void};
@@ -138,22 +137,11 @@ pub unsafe extern "C" fn lw_comm_create_group(
 
 /** Where ranks of a team make communicators without the team's: from several threads at once, and after it is freed. */
 pub struct lw_site {
-    state: AtomicU64,
-    inner: Arc<CommunicatorFactory>,
+    shared: Shared<CommunicatorFactory>,
 }
 
 fn site_of(site: *const lw_site) -> Result<Arc<CommunicatorFactory>, Failure> {
-    if site.is_null() || !site.is_aligned() {
-        return Err(no_handle("site", site.is_null()));
-    }
-    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
-    let site = unsafe { &*site };
-    // Relaxed: nothing that is read later depends on it.
-    match site.state.load(Ordering::Relaxed) {
-        LIVE => Ok(Arc::clone(&site.inner)),
-        FREED => Err(Failure::new(LW_ERR_HANDLE, "the site was freed before")),
-        _ => Err(no_handle("site", false)),
-    }
+    shared(site, "site", |site| &site.shared)
 }
 
 /**
@@ -166,8 +154,7 @@ fn site_of(site: *const lw_site) -> Result<Arc<CommunicatorFactory>, Failure> {
 pub unsafe extern "C" fn lw_comm_site(comm: *mut lw_comm, site: *mut *mut lw_site) -> lw_status {
     enter(comm, |comm| {
         place_for(site)?;
-        let made = lw_site { state: AtomicU64::new(LIVE), inner: Arc::new(comm.factory()) };
-        give(site, Box::into_raw(Box::new(made)))
+        give(site, Box::into_raw(Box::new(lw_site { shared: Shared::new(comm.factory()) })))
     })
 }
 
@@ -284,21 +271,7 @@ pub unsafe extern "C" fn lw_site_decline(
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_site_free(site: *mut lw_site) -> lw_status {
-    guard(|| {
-        if site.is_null() {
-            return Ok(());
-        }
-        site_of(site)?;
-        // SAFETY: as in `site_of`.
-        let state = unsafe { &(*site).state };
-        // Relaxed: the exchange alone decides who frees it.
-        if state.compare_exchange(LIVE, FREED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return Err(Failure::new(LW_ERR_HANDLE, "the site was freed before"));
-        }
-        // SAFETY: it came from `Box::into_raw`, and this thread alone moved its state.
-        retire(unsafe { Box::from_raw(site) });
-        Ok(())
-    })
+    guard(|| free(site, "site", |site| &site.shared))
 }
 
 /** What a communicator takes of memory. */

@@ -48,6 +48,69 @@ pub(crate) fn retire(handle: Box<dyn Any + Send>) {
     }
 }
 
+/// The state of a handle to what threads may use at once, and what that is. It is a part of each such type of C's.
+pub(crate) struct Shared<T> {
+    state: AtomicU64,
+    inner: Arc<T>,
+}
+
+impl<T> Shared<T> {
+    pub(crate) fn new(inner: T) -> Shared<T> {
+        Shared { state: AtomicU64::new(LIVE), inner: Arc::new(inner) }
+    }
+}
+
+/// Returns the shared part of a handle that is called `what`.
+fn part<'a, H: 'a, T: 'a>(
+    handle: *const H,
+    what: &str,
+    part: impl FnOnce(&'a H) -> &'a Shared<T>,
+) -> Result<&'a Shared<T>, Failure> {
+    if handle.is_null() || !handle.is_aligned() {
+        return Err(no_handle(what, handle.is_null()));
+    }
+    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
+    let shared = part(unsafe { &*handle });
+    // Relaxed: nothing that is read later depends on it.
+    match shared.state.load(Ordering::Relaxed) {
+        LIVE => Ok(shared),
+        FREED => Err(freed(what)),
+        _ => Err(no_handle(what, false)),
+    }
+}
+
+fn freed(what: &str) -> Failure {
+    Failure::new(LW_ERR_HANDLE, format!("the {what} was freed before"))
+}
+
+/// Returns what a handle is for.
+pub(crate) fn shared<H, T>(
+    handle: *const H,
+    what: &str,
+    shared: impl FnOnce(&H) -> &Shared<T>,
+) -> Result<Arc<T>, Failure> {
+    Ok(Arc::clone(&part(handle, what, shared)?.inner))
+}
+
+/// Frees a handle that came from `Box::into_raw`. Null is allowed.
+pub(crate) fn free<H: Any + Send, T>(
+    handle: *mut H,
+    what: &str,
+    shared: impl FnOnce(&H) -> &Shared<T>,
+) -> Result<(), Failure> {
+    if handle.is_null() {
+        return Ok(());
+    }
+    let state = &part(handle, what, shared)?.state;
+    // Relaxed: the exchange alone decides who frees it.
+    if state.compare_exchange(LIVE, FREED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return Err(freed(what));
+    }
+    // SAFETY: it came from `Box::into_raw`, and this thread alone moved its state.
+    retire(unsafe { Box::from_raw(handle) });
+    Ok(())
+}
+
 /** One rank's end of a team. It belongs to one thread at a time. */
 pub struct lw_comm {
     state: AtomicU64,

@@ -1,15 +1,13 @@
 //! Plans that are chosen and proved ahead of calls.
 
 use crate::collectives::Call;
-use crate::handle::{enter, give, lw_comm, no_handle, place_for, retire, FREED, LIVE};
-use crate::status::{guard, lw_status, Failure, LW_ERR_HANDLE, LW_ERR_TYPE};
+use crate::handle::{enter, free, give, lw_comm, place_for, shared, Shared};
+use crate::status::{guard, lw_status, Failure, LW_ERR_TYPE};
 use crate::types::{lw_op, lw_type};
 use lineweave::communicator::Planner;
-use lineweave::sync::{AtomicU64, Ordering};
 use lineweave_core::collective::Collective;
 use std::ffi::c_int;
 use std::ptr::null;
-use std::sync::Arc;
 
 /** Kinds of collectives. */
 pub type lw_collective = i32;
@@ -38,8 +36,7 @@ pub const LW_ALLTOALL: lw_collective = 10;
 
 /** Chooses and proves plans for the calls of a communicator, in a thread beside the one that makes them, and also after it is freed. */
 pub struct lw_planner {
-    state: AtomicU64,
-    inner: Arc<(Planner, usize)>,
+    shared: Shared<(Planner, usize)>,
 }
 
 /**
@@ -52,8 +49,8 @@ pub struct lw_planner {
 pub unsafe extern "C" fn lw_comm_planner(comm: *mut lw_comm, planner: *mut *mut lw_planner) -> lw_status {
     enter(comm, |comm| {
         place_for(planner)?;
-        let inner = Arc::new((comm.planner(), comm.ranks()));
-        give(planner, Box::into_raw(Box::new(lw_planner { state: AtomicU64::new(LIVE), inner })))
+        let shared = Shared::new((comm.planner(), comm.ranks()));
+        give(planner, Box::into_raw(Box::new(lw_planner { shared })))
     })
 }
 
@@ -74,7 +71,7 @@ pub unsafe extern "C" fn lw_planner_plan(
     root: c_int,
 ) -> lw_status {
     guard(|| {
-        let inner = planner_of(planner)?;
+        let inner = shared(planner, "planner", |planner| &planner.shared)?;
         let found = usize::try_from(collective).ok().and_then(|number| Collective::ALL.get(number).copied());
         let collective = found.ok_or_else(|| {
             let text = format!(
@@ -89,20 +86,6 @@ pub unsafe extern "C" fn lw_planner_plan(
     })
 }
 
-fn planner_of(planner: *const lw_planner) -> Result<Arc<(Planner, usize)>, Failure> {
-    if planner.is_null() || !planner.is_aligned() {
-        return Err(no_handle("planner", planner.is_null()));
-    }
-    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
-    let planner = unsafe { &*planner };
-    // Relaxed: nothing that is read later depends on it.
-    match planner.state.load(Ordering::Relaxed) {
-        LIVE => Ok(Arc::clone(&planner.inner)),
-        FREED => Err(Failure::new(LW_ERR_HANDLE, "the planner was freed before")),
-        _ => Err(no_handle("planner", false)),
-    }
-}
-
 /**
  * Frees a planner. Null is allowed.
  * Errors: LW_ERR_HANDLE.
@@ -111,21 +94,7 @@ fn planner_of(planner: *const lw_planner) -> Result<Arc<(Planner, usize)>, Failu
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_planner_free(planner: *mut lw_planner) -> lw_status {
-    guard(|| {
-        if planner.is_null() {
-            return Ok(());
-        }
-        planner_of(planner)?;
-        // SAFETY: as in `planner_of`.
-        let state = unsafe { &(*planner).state };
-        // Relaxed: the exchange alone decides who frees it.
-        if state.compare_exchange(LIVE, FREED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return Err(Failure::new(LW_ERR_HANDLE, "the planner was freed before"));
-        }
-        // SAFETY: it came from `Box::into_raw`, and this thread alone moved its state.
-        retire(unsafe { Box::from_raw(planner) });
-        Ok(())
-    })
+    guard(|| free(planner, "planner", |planner| &planner.shared))
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Teams: threads that lineweave starts, threads of the program, and processes.
 
-use crate::handle::{give, lw_comm, no_handle, place_for, retire, FREED, LIVE};
+use crate::handle::{free, give, lw_comm, place_for, shared, Shared, FREED};
 use crate::status::{
-    guard, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_PEER, LW_ERR_RANK,
-    LW_ERR_SIZE, LW_OK,
+    guard, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_NULL, LW_ERR_PEER, LW_ERR_RANK, LW_ERR_SIZE, LW_OK,
 };
 use lineweave::settings::Settings;
-use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::team::{self, Host, Members, Team, TeamConfig, PATIENCE};
 use lineweave::{Communicator, Error};
 use std::ffi::{c_char, c_int, c_void, CStr};
@@ -89,22 +87,7 @@ pub unsafe extern "C" fn lw_team_threads(ranks: c_int, f: lw_rank_fn, arg: *mut 
 
 /** A team whose ranks are threads of the program. */
 pub struct lw_team {
-    state: AtomicU64,
-    members: Arc<Members>,
-}
-
-fn team_of<'a>(team: *const lw_team) -> Result<&'a lw_team, Failure> {
-    if team.is_null() || !team.is_aligned() {
-        return Err(no_handle("team", team.is_null()));
-    }
-    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
-    let team = unsafe { &*team };
-    // Relaxed: nothing that is read later depends on it.
-    match team.state.load(Ordering::Relaxed) {
-        LIVE => Ok(team),
-        FREED => Err(Failure::new(LW_ERR_HANDLE, "the team was freed before")),
-        _ => Err(no_handle("team", false)),
-    }
+    shared: Shared<Members>,
 }
 
 /**
@@ -118,8 +101,8 @@ pub unsafe extern "C" fn lw_team_create(ranks: c_int, team: *mut *mut lw_team) -
     guard(|| {
         place_for(team)?;
         Settings::say_ineffective();
-        let members = Arc::new(Team::new(size(ranks)?)?.members());
-        give(team, Box::into_raw(Box::new(lw_team { state: AtomicU64::new(LIVE), members })))
+        let shared = Shared::new(Team::new(size(ranks)?)?.members());
+        give(team, Box::into_raw(Box::new(lw_team { shared })))
     })
 }
 
@@ -134,7 +117,7 @@ pub unsafe extern "C" fn lw_team_create(ranks: c_int, team: *mut *mut lw_team) -
 pub unsafe extern "C" fn lw_team_join(team: *mut lw_team, rank: c_int, comm: *mut *mut lw_comm) -> lw_status {
     guard(|| {
         place_for(comm)?;
-        let members = Arc::clone(&team_of(team)?.members);
+        let members = shared(team, "team", |team| &team.shared)?;
         give_comm(comm, members.join(rank_number(rank)?)?)
     })
 }
@@ -147,19 +130,7 @@ pub unsafe extern "C" fn lw_team_join(team: *mut lw_team, rank: c_int, comm: *mu
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_team_free(team: *mut lw_team) -> lw_status {
-    guard(|| {
-        if team.is_null() {
-            return Ok(());
-        }
-        let state = &team_of(team)?.state;
-        // Relaxed: the exchange alone decides who frees it.
-        if state.compare_exchange(LIVE, FREED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return Err(Failure::new(LW_ERR_HANDLE, "the team was freed before"));
-        }
-        // SAFETY: it came from `Box::into_raw`, and this thread alone moved its state.
-        retire(unsafe { Box::from_raw(team) });
-        Ok(())
-    })
+    guard(|| free(team, "team", |team| &team.shared))
 }
 
 /**
@@ -194,10 +165,10 @@ pub unsafe extern "C" fn lw_team_from_env(
         place_for(team)?;
         place_for(first)?;
         place_for(count)?;
-        let members = Arc::new(team::members_from_environment()?);
+        let members = team::members_from_environment()?;
         give(first, members.mine().start as c_int)?;
         give(count, members.mine().len() as c_int)?;
-        give(team, Box::into_raw(Box::new(lw_team { state: AtomicU64::new(LIVE), members })))
+        give(team, Box::into_raw(Box::new(lw_team { shared: Shared::new(members) })))
     })
 }
 
