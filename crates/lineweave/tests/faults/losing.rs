@@ -4,11 +4,15 @@
 //! `exit`, which call for the others), a seed, and how many kinds of calls it may make. It prints `ready` when its plans are made,
 //! makes calls until one fails, prints that error, and ends with status 0 if the error says that a peer is lost.
 
+#[path = "../common/starved.rs"]
+mod starved;
+
 use lineweave::error::Loss;
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{Team, TeamConfig};
 use lineweave::who::{self, Missing};
 use rustix::process::{kill_process, Pid, Signal};
+use starved::starved;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -167,13 +171,6 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
         assert_eq!(seen[0].failed, Some((victim, Loss::Stopped)), "{case}");
     }
     end(&mut children[victim], process);
-}
-
-/// Returns how long a process's first thread has waited for a CPU that others had; no time where the kernel does not count it.
-fn starved(pid: u32) -> Duration {
-    let told = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
-    let ns = told.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or(0);
-    Duration::from_nanos(ns)
 }
 
 fn end(child: &mut Child, process: Pid) {

@@ -1,35 +1,54 @@
 //! Ranks that die, leave, or call something else: what the others are told, and what is left.
 
+use crate::starved::starved;
 use crate::{finish, ready, start, start_in};
 use lineweave::settings::Settings;
 use lineweave::team::{Team, TeamConfig};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Returns a second of processor time, on average of the processes that share the CPUs just now.
-fn a_second() -> Duration {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    // Those that run or wait for a CPU, of all.
-    let running = load.split([' ', '/']).nth(3).and_then(|n| n.parse::<f64>().ok()).unwrap_or(1.0);
-    let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-    Duration::from_secs(1).mul_f64((running / cpus).max(1.0))
+/// A rank that was killed: when, its process, and how long each rank had waited for a CPU by then.
+struct Killed {
+    at: Instant,
+    pid: u32,
+    starved: Vec<Duration>,
+}
+
+impl Killed {
+    fn one(children: &mut [Child], victim: usize) -> Killed {
+        let starved = children.iter().map(|child| starved(child.id())).collect();
+        let killed = Killed { at: Instant::now(), pid: children[victim].id(), starved };
+        children[victim].kill().expect("a rank can be killed");
+        killed
+    }
+
+    /// Returns what a rank said until it ended, within a second in which it did not wait for a CPU that others had.
+    fn heard_by(&self, rank: usize, mut child: Child) -> String {
+        let mut said = String::new();
+        let mut output = child.stdout.take().expect("its words come here");
+        output.read_to_string(&mut said).expect("a rank's words");
+        let waited = self.at.elapsed();
+        let noticed = waited.saturating_sub(starved(child.id()).saturating_sub(self.starved[rank]));
+        child.wait().expect("a rank can be awaited");
+        assert!(
+            noticed < Duration::from_secs(1),
+            "rank {rank} noticed after {waited:?}, {noticed:?} of them not spent waiting for a CPU: {said}"
+        );
+        said
+    }
 }
 
 pub fn a_killed_rank_is_named() {
     for victim in 0..3 {
         let mut children = start(3, "endless");
         ready(&mut children);
-        let killed = Instant::now();
-        children[victim].kill().expect("a rank can be killed");
-        let pid = children[victim].id();
+        let killed = Killed::one(&mut children, victim);
         for (rank, child) in children.into_iter().enumerate() {
-            let output = child.wait_with_output().expect("a rank can be awaited");
-            if rank != victim {
-                let text = String::from_utf8_lossy(&output.stdout);
-                let waited = killed.elapsed();
-                assert!(text.contains(&format!("rank {victim} (pid {pid})")), "rank {rank} said `{text}`");
-                assert!(waited < a_second(), "rank {rank} noticed after {waited:?}");
-            }
+            let text = killed.heard_by(rank, child);
+            let named = text.contains(&format!("rank {victim} (pid {})", killed.pid));
+            assert!(rank == victim || named, "rank {rank} said `{text}`");
         }
     }
 }
@@ -38,14 +57,11 @@ pub fn a_rank_killed_while_calls_are_under_way_is_named() {
     for job in ["waiting", "testing"] {
         let mut children = start(3, job);
         ready(&mut children);
-        let (killed, pid) = (Instant::now(), children[1].id());
-        children[1].kill().expect("a rank can be killed");
-        for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 1) {
-            let output = child.wait_with_output().expect("a rank can be awaited");
-            let text = String::from_utf8_lossy(&output.stdout);
-            assert!(text.contains(&format!("rank 1 (pid {pid})")), "{job}: rank {rank} said `{text}`");
-            let waited = killed.elapsed();
-            assert!(waited < a_second(), "{job}: rank {rank} noticed after {waited:?}");
+        let killed = Killed::one(&mut children, 1);
+        for (rank, child) in children.into_iter().enumerate() {
+            let text = killed.heard_by(rank, child);
+            let named = text.contains(&format!("rank 1 (pid {})", killed.pid));
+            assert!(rank == 1 || named, "{job}: rank {rank} said `{text}`");
         }
     }
 }
@@ -55,19 +71,11 @@ pub fn a_rank_killed_among_messages_and_flags_is_named() {
     for job in ["exchanging", "sending", "flagging"] {
         let mut children = start(3, job);
         ready(&mut children);
-        let (killed, pid) = (Instant::now(), children[1].id());
-        children[1].kill().expect("a rank can be killed");
+        let killed = Killed::one(&mut children, 1);
         for (rank, child) in children.into_iter().enumerate() {
-            let output = child.wait_with_output().expect("a rank can be awaited");
-            let text = String::from_utf8_lossy(&output.stdout);
-            let waited = killed.elapsed();
-            if rank != 1 {
-                assert!(
-                    text.contains(&format!("rank 1 (pid {pid}) died")),
-                    "{job}: rank {rank} said `{text}`"
-                );
-                assert!(waited < a_second(), "{job}: rank {rank} noticed after {waited:?}");
-            }
+            let text = killed.heard_by(rank, child);
+            let named = text.contains(&format!("rank 1 (pid {}) died", killed.pid));
+            assert!(rank == 1 || named, "{job}: rank {rank} said `{text}`");
         }
     }
 }
@@ -103,17 +111,16 @@ pub fn nothing_is_left_of_a_team_that_is_killed() {
 pub fn a_rank_killed_in_a_split_is_named() {
     let mut children = start(4, "splitting");
     ready(&mut children);
-    let (killed, pid) = (Instant::now(), children[2].id());
-    children[2].kill().expect("a rank can be killed");
+    let killed = Killed::one(&mut children, 2);
     let mut named = false;
-    for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
-        let output = child.wait_with_output().expect("a rank can be awaited");
-        let text = String::from_utf8_lossy(&output.stdout);
-        named |= text.contains(&format!("(pid {pid}) died"));
+    for (rank, child) in children.into_iter().enumerate() {
+        let text = killed.heard_by(rank, child);
+        if rank == 2 {
+            continue;
+        }
+        named |= text.contains(&format!("(pid {}) died", killed.pid));
         // Who was in the part without rank 2 may hear first that its neighbours gave up because of that.
         assert!(text.contains(") died") || text.contains(") left"), "rank {rank} said `{text}`");
-        let waited = killed.elapsed();
-        assert!(waited < a_second(), "rank {rank} noticed after {waited:?}");
     }
     assert!(named, "nobody named the process that died");
 }

@@ -9,6 +9,8 @@ mod common;
 mod children;
 #[path = "../common/started.rs"]
 mod started;
+#[path = "../common/starved.rs"]
+mod starved;
 
 mod lost;
 mod part;
