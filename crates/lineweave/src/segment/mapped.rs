@@ -66,8 +66,9 @@ impl Mapped {
                 start(bank) + had..start(bank) + to
             }
             BankClass::Small => {
-                let whole = |&next: &u64| next == bank || backed(next) >= total;
+                let whole = |&next: &u64| backed(next) >= total;
                 let near = |&next: &u64| start(next) + total - start(bank) <= AROUND;
+                // Between a bank that has less and the next one there is no memory.
                 let last = (bank..Geometry::banks(class) as u64).take_while(near).take_while(whole).last();
                 let last = last.unwrap_or(bank);
                 self.small |= (bank..=last).fold(0, |bits, bank| bits | 1 << bank);
@@ -147,6 +148,11 @@ mod tests {
             assert_eq!(part, start..start + end, "{class:?}");
         }
         assert!(!mapped.covers(BankClass::Small, 2, 64), "the next bank has none");
+        let total = geometry.zones(BankClass::Small).total();
+        let part =
+            mapped.grow(&geometry, BankClass::Small, 4, 640, |bank| if bank == 4 { 640 } else { total });
+        let start = geometry.bank(BankClass::Small, 4);
+        assert_eq!(part, start..start + 640, "behind it there is a gap, although the next bank is whole");
         assert!(!mapped.covers(BankClass::Large, 1, (50 << 10) + 64), "nor has the rest of this one");
     }
 
