@@ -166,6 +166,12 @@ pub enum CliError {
     /// Trees that cannot be generated.
     #[error(transparent)]
     Generate(#[from] lineweave_lab::generate::GenerateError),
+    /// A load beside what is measured cannot run.
+    #[error("a process of the load cannot run: {reason}; measure without --beside, or with fewer processes")]
+    Load {
+        /// The reason why.
+        reason: io::Error,
+    },
     /// A rank of a program that the bench started failed.
     #[error("rank {rank} ended with {how}")]
     RankFailed {

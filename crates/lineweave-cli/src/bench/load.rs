@@ -1,29 +1,40 @@
 //! Named loads that share the CPUs with what is measured: most nodes have other work.
 
 use crate::error::CliError;
+use clap::ValueEnum;
 use lineweave::sync::sleep;
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::io;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
 /// Work of a load's processes, at the priority of this one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Kind {
     /// Computes without end.
     Spin,
-    /// Wakes every millisecond, as monitors and interrupts do, and works for a tenth of one.
+    /// Wakes every millisecond and computes for a moment, as monitors do.
     Wake,
     /// Copies memory that no cache holds.
     Stream,
 }
 
-/// The kinds, with their names.
-const KINDS: [(&str, Kind); 3] = [("spin", Kind::Spin), ("wake", Kind::Wake), ("stream", Kind::Stream)];
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Spin => "spin",
+            Kind::Wake => "wake",
+            Kind::Stream => "stream",
+        }
+    }
+}
 
 /// Most processes of a load.
 const MOST: u32 = 1024;
+/// Time in which a process of a load comes to its work.
+const START: Duration = Duration::from_millis(200);
 
 /// Processes of one kind, such as `spin:2`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,26 +48,17 @@ impl FromStr for Load {
 
     fn from_str(text: &str) -> Result<Load, String> {
         let (name, many) = text.split_once(':').unwrap_or((text, "1"));
-        let kind = kind(name)?;
+        let unknown = |_| format!("expected spin, wake or stream, with :N for several, found `{name}`");
+        let kind = Kind::from_str(name, false).map_err(unknown)?;
         let processes = many.parse().ok().filter(|n| (1..=MOST).contains(n));
         let processes = processes.ok_or_else(|| format!("expected 1 to {MOST} processes, found `{many}`"))?;
         Ok(Load { kind, processes })
     }
 }
 
-/// Returns the kind of a name.
-///
-/// # Errors
-/// Which names there are.
-pub fn kind(name: &str) -> Result<Kind, String> {
-    let known = KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-    known.ok_or_else(|| format!("expected spin, wake or stream, with :N for several, found `{name}`"))
-}
-
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name);
-        write!(f, "{name}:{}", self.processes)
+        write!(f, "{}:{}", self.kind.name(), self.processes)
     }
 }
 
@@ -71,23 +73,27 @@ impl Serialize for Load {
 pub struct Running(Vec<Child>);
 
 impl Running {
-    /// Starts the processes, each by a command for a process of this program, and lets them come to speed.
+    /// Starts the processes, each by a command for a process of this program, and waits until they run.
     ///
     /// # Errors
-    /// [`CliError::OwnFile`] when one cannot be started.
+    /// [`CliError::Load`] when one cannot be started, or has ended.
     pub fn start(loads: &[Load], mut command: impl FnMut(usize) -> Command) -> Result<Running, CliError> {
         let mut running = Running(Vec::new());
+        let failed = |reason| CliError::Load { reason };
         for load in loads {
-            let name = load.to_string();
-            let name = name.split(':').next().unwrap_or_default().to_owned();
             for process in 0..load.processes {
                 let mut command = command(process as usize);
-                command.args(["--load", &name]).stdin(Stdio::null()).stdout(Stdio::null());
-                running.0.push(command.spawn().map_err(CliError::OwnFile)?);
+                command.args(["--load", load.kind.name()]).stdin(Stdio::null()).stdout(Stdio::null());
+                running.0.push(command.spawn().map_err(failed)?);
             }
         }
         if !running.0.is_empty() {
-            sleep(Duration::from_millis(200));
+            sleep(START);
+        }
+        for child in &mut running.0 {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                return Err(failed(io::Error::other(format!("it ended with {status}"))));
+            }
         }
         Ok(running)
     }
@@ -106,9 +112,9 @@ impl Drop for Running {
 /// Is the load, until the process that started it ends.
 ///
 /// # Errors
-/// [`CliError::Runtime`] where the system cannot end it with that process.
+/// [`CliError::Load`] where the system does not have it end with that process.
 pub fn carry_out(kind: Kind) -> Result<(), CliError> {
-    lineweave::process::end_with_parent().map_err(CliError::OwnFile)?;
+    lineweave::process::end_with_parent().map_err(|reason| CliError::Load { reason })?;
     let (mut from, mut to) = match kind {
         Kind::Stream => (vec![1u8; 64 << 20], vec![0u8; 64 << 20]),
         Kind::Spin | Kind::Wake => (Vec::new(), Vec::new()),

@@ -17,7 +17,7 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON")]
     first: Option<String>,
     /// A load to be for `bench --beside`, instead of trials
-    #[arg(long, value_name = "KIND", value_parser = load::kind)]
+    #[arg(long, value_name = "KIND", value_enum)]
     load: Option<load::Kind>,
 }
 
