@@ -18,9 +18,9 @@
  */
 #define _GNU_SOURCE
 #include "agree.h"
+#include "board.h"
 #include "forming.h"
 #include "started.h"
-#include "board.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -38,7 +38,7 @@ struct lwm_word {
     uint64_t state;     /* after calls of any kind */
     uint64_t all_state; /* after calls that all went into */
     uint64_t spent_ns;  /* by all ranks together, in calls that passed; for the change-over (change.c) once a team forms */
-    uint64_t told;      /* what its first rank tells of its team (teams.c); 0: nothing yet */
+    uint64_t told;      /* what its first rank tells of its team (forming.c); 0: nothing yet */
     uint64_t places[LWM_PLACES];
 };
 _Static_assert(sizeof(struct lwm_word) == sizeof(((struct lwm_line *)0)->words), "what a line has room for");

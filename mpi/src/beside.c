@@ -5,8 +5,8 @@
  * 2. The thread forms the team, or says by the word of agree.c that it cannot. Then no rank has one, and every call passes for ever.
  * 3. The threads agree on the call to change over at; they use the team for that, which is still theirs. Afterwards they end.
  *
- * The thread runs no code of the host's. A communicator that is freed meanwhile leaves the team
- * to its thread. MPI_Finalize ends and waits for all threads.
+ * The thread runs no code of the host's. A communicator that is freed meanwhile leaves the team to its thread. MPI_Finalize ends and waits for all
+ * threads.
  */
 #define _GNU_SOURCE
 #include "board.h"

@@ -1,5 +1,6 @@
 /*
- * Threads of the library's own, beside the program: they get no signal of the program's, and give way to it where they share a CPU.
+ * Threads of the library's own, beside the program: they get no signal of the program's. They have its priority: with a lower one ranks that spin on
+ * all CPUs keep them waiting, and the longest call is no shorter.
  */
 #define _GNU_SOURCE
 #include "helper.h"
@@ -7,12 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/* Priority of a thread: a tenth of a CPU that it shares with a rank. */
-enum { NICE = 10 };
 
 struct work {
     void (*run)(void *);
@@ -23,8 +18,6 @@ static void *carry_out(void *given)
 {
     struct work work = *(struct work *)given;
     free(given);
-    /* Without a lower priority it is still right. */
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     work.run(work.with);
     return NULL;
 }
