@@ -18,6 +18,7 @@
 #include <string.h>
 
 struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+struct lwm_times lwm_times[LWM_KINDS][LWM_CLASSES];
 uint64_t lwm_setup[LWM_SETUP];
 
 /* Turns of a contest: each side's first turn warms up, and its fastest other one counts, so that one interruption decides nothing. Of long calls
@@ -101,16 +102,16 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
     return lwm_leave(call, call->why);
 }
 
-/* Ends a contest, for which the times of so many calls of each side, summed over all ranks, are known. */
-static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t many)
+static struct lwm_times *times_of(const struct lwm_call *call) { return &lwm_times[call->kind][call->size_class]; }
+
+/* Ends a contest, for which the times of each side, summed over all ranks, are known. */
+static void settle_race(struct lwm_race *race, const long long ns[2])
 {
-    struct lwm_race *race = call->race;
     race->left = calls_to_next(race->contest, race->pace);
     race->contest++;
     race->calls = race->turn = race->turn_ns = race->half_ns = 0;
     memset(race->best_ns, 0, sizeof race->best_ns);
     race->host = ns[0] > ns[1] + ns[1] / 50;
-    lwm_count_gain(&lwm_counts[call->kind][call->size_class], (double)(ns[1] - ns[0]) / call->comm->size / many);
 }
 
 /* Returns whether the contest is over, by the sums over all ranks. Called by all ranks at the same call. */
@@ -131,9 +132,10 @@ static bool is_over(struct lwm_call *call)
     race->looked_ns = spent;
     race->looked_calls = race->calls;
     race->clear = look && all[1] > CLEAR * all[0] ? race->clear + 1 : 0;
+    if (race->clear) lwm_sample(&times_of(call)->gains, (double)(mine[1] - mine[0]) / many);
     if (!last && race->clear < 2) return false;
     race->loose = all[2] != 0;
-    settle_race(call, all, many);
+    settle_race(race, all);
     return true;
 }
 
@@ -188,6 +190,8 @@ static void ran(struct lwm_call *call, uint64_t took)
     if (race->turn < 4 || ns < *best) *best = ns;
     race->half_ns = half ? race->turn_ns : 0;
     if (half) return;
+    if (race->turn % 2 == 0) race->ours_ns = race->turn_ns / many;
+    else if (race->turn > 1) lwm_sample(&times_of(call)->gains, (double)race->turn_ns / many - (double)race->ours_ns);
     if (race->turn < TURNS) race->turn++;
     race->calls = race->turn_ns = 0;
 }
@@ -226,6 +230,7 @@ static void count_taken(struct lwm_call *call)
         took = lwm_now_ns() - call->start_ns;
         add(&count->taken_timed, 1);
         add(&count->taken_ns, took);
+        lwm_sample(&times_of(call)->ours, (double)took);
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
 }
@@ -358,6 +363,7 @@ int lwm_passed(struct lwm_call *call, int result)
         took = lwm_now_ns() - call->start_ns;
         add(&count->passed_timed, 1);
         add(&count->passed_ns, took);
+        lwm_sample(&times_of(call)->theirs, (double)took);
         if (comm && comm->way == LWM_NEW) comm->passed_ns += took;
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);

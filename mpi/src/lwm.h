@@ -18,6 +18,8 @@
 #error "say for which binary interface: -DLWM_OPENMPI, -DLWM_MPICH or -DLWM_STANDARD"
 #endif
 
+#include "samples.h"
+
 #include <lineweave.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,12 +118,19 @@ static inline int lwm_race_class(size_t bytes)
 struct lwm_count {
     uint64_t taken, taken_bytes, taken_timed, taken_ns;
     uint64_t passed, passed_timed, passed_ns;
-    /* Number of settled contests, and lineweave's gain in each, for one call: the sum, and that of the squares. */
-    uint64_t contests;
-    int64_t gain_ns, gain_ns2;
     uint64_t why[LWM_REASONS];
+    /* Filled in for the report: medians of a call in ps, and for how many ranks they are known; what this rank saved, with its interval. */
+    struct {
+        uint64_t ours_ps, ours, theirs_ps, theirs, ranks;
+        int64_t saved_ns, low_ns, high_ns;
+    } sums;
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+/* Times in ns of timed calls of lineweave's and the host's, and by how much lineweave was faster in pairs of turns of contests. */
+struct lwm_times {
+    struct lwm_samples ours, theirs, gains;
+};
+extern struct lwm_times lwm_times[LWM_KINDS][LWM_CLASSES];
 /* Names of the kinds of calls and of the reasons, as reports have them. */
 extern const char *const lwm_kind_names[LWM_KINDS], *const lwm_reason_names[LWM_REASONS];
 
@@ -131,8 +140,6 @@ enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_BESIDE_NS, LWM_WAITED, LWM_PLANS, L
 extern uint64_t lwm_setup[LWM_SETUP];
 
 uint64_t lwm_now_ns(void);
-/* Counts a contest in which a call of lineweave's took so much less. */
-void lwm_count_gain(struct lwm_count *count, double ns);
 /* Returns whether the n-th call is timed: the first ones, and then one in 64. */
 static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
 void lwm_report(bool of_all);
@@ -202,6 +209,7 @@ struct lwm_race {
     uint32_t looked_calls;
     uint64_t began_ns, looked_ns;  /* the turn under way; of it, until the last look */
     uint64_t turn_ns, half_ns;     /* of the turn under way; of its first half, if it is over and halves count */
+    uint64_t ours_ns;              /* of lineweave's latest turn */
     struct lwm_planning *planning; /* what is under way of that, or null */
     uint64_t best_ns[2][2];        /* of ours and of the host's: of the fastest first half, where halves count, and of the fastest rest */
 };

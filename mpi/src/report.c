@@ -31,43 +31,54 @@ static double per(uint64_t sum, uint64_t n) { return n ? (double)sum / (double)n
 /* Returns the time of all calls, estimated from those that were timed. */
 static double total_ms(uint64_t ns, uint64_t timed, uint64_t calls) { return per(ns, timed) * (double)calls / 1e6; }
 
-/* Largest gain of one contest that counts: a host that stalls for longer does so by chance. */
-#define MOST_GAIN_NS 1e7
+/* Gains of fewer pairs of turns say nothing: the median of all calls lies between the least and the greatest of 6 with a probability of 97 %. */
+enum { GAINS = 6 };
 
-void lwm_count_gain(struct lwm_count *count, double ns)
+/* Fills in the medians of this rank's calls, and what it saved: the median gain, for each call that was taken over. */
+static void sum_up(struct lwm_count *count, const struct lwm_times *times)
 {
-    double bounded = ns > MOST_GAIN_NS ? MOST_GAIN_NS : ns < -MOST_GAIN_NS ? -MOST_GAIN_NS : ns;
-    __atomic_fetch_add(&count->contests, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&count->gain_ns, (int64_t)bounded, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&count->gain_ns2, (int64_t)(bounded * bounded), __ATOMIC_RELAXED);
+    struct lwm_median median;
+    memset(&count->sums, 0, sizeof count->sums);
+    if (lwm_median(&times->ours, 1, &median)) {
+        count->sums.ours = 1;
+        count->sums.ours_ps = (uint64_t)(1e3 * median.value);
+    }
+    if (lwm_median(&times->theirs, 1, &median)) {
+        count->sums.theirs = 1;
+        count->sums.theirs_ps = (uint64_t)(1e3 * median.value);
+    }
+    if (count->taken > 0 && lwm_median(&times->gains, GAINS, &median)) {
+        double calls = (double)count->taken;
+        count->sums.ranks = 1;
+        count->sums.saved_ns = (int64_t)(calls * median.value);
+        count->sums.low_ns = (int64_t)(calls * median.low);
+        count->sums.high_ns = (int64_t)(calls * median.high);
+    }
 }
 
-/* An estimate and the square of its standard error. */
+/* Time that calls saved, and its distances from the ends of its interval, squared. */
 struct estimate {
-    double ms, error2;
+    double ms, below2, above2;
+    bool known;
 };
 
-/* Estimates the extra cost of all ranks' calls at the host, by the contests, in which each rank has the same weight; false with fewer than two
- * contests. */
-static bool saved(const struct lwm_count *count, int ranks, struct estimate *to)
+/* Adds calls of another kind or size, whose errors have nothing to do with the others'. */
+static void add_saved(struct estimate *sum, const struct lwm_count *count)
 {
-    double many = (double)count->contests, calls = (double)count->taken / 1e6;
-    if (many < 2.0 * ranks) return false;
-    double mean = (double)count->gain_ns / many, variance = (double)count->gain_ns2 / many - mean * mean;
-    if (variance < 0) variance = 0;
-    *to = (struct estimate){mean * calls, variance / (many / ranks - 1) * calls * calls};
-    return true;
+    if (count->sums.ranks == 0) return;
+    double ms = (double)count->sums.saved_ns / 1e6, below = ms - (double)count->sums.low_ns / 1e6, above = (double)count->sums.high_ns / 1e6 - ms;
+    *sum = (struct estimate){sum->ms + ms, sum->below2 + below * below, sum->above2 + above * above, true};
 }
 
-/* Prints an interval of two standard errors, within the time of the job, or the reason why there is none. */
-static void show_saved(struct estimate sum, bool known, int ranks)
+/* Prints an interval, within the time of the job, or the reason why there is none. */
+static void show_saved(struct estimate sum, int ranks)
 {
-    double job_ms = (double)(lwm_now_ns() - lwm_began_ns) / 1e6, ms = sum.ms / ranks, error = 2 * sqrt(sum.error2) / ranks;
-    if (!known || error > fabs(ms)) {
-        fprintf(stderr, "  time saved: not known, %s\n", known ? "as the host's times scattered" : "as few calls were compared with the host");
+    double job_ms = (double)(lwm_now_ns() - lwm_began_ns) / 1e6, from = (sum.ms - sqrt(sum.below2)) / ranks, to = (sum.ms + sqrt(sum.above2)) / ranks;
+    if (!sum.known || (from < 0 && to > 0)) {
+        fprintf(stderr, "  time saved: not known, %s\n", sum.known ? "as the host's times scattered" : "as few calls were compared with the host");
         return;
     }
-    double from = fmax(fmin(ms - error, job_ms), -job_ms), to = fmax(fmin(ms + error, job_ms), -job_ms);
+    from = fmax(fmin(from, job_ms), -job_ms), to = fmax(fmin(to, job_ms), -job_ms);
     bool seconds = fabs(to) >= 10000;
     fprintf(stderr, "  estimated time saved: %.3g to %.3g %s a rank, by comparing with the host in this run\n", from / (seconds ? 1000 : 1),
             to / (seconds ? 1000 : 1), seconds ? "s" : "ms");
@@ -77,15 +88,11 @@ static void show_saved(struct estimate sum, bool known, int ranks)
 static void show(const struct lwm_count *counts, const long long *setup, int ranks)
 {
     uint64_t taken = 0, passed = 0, why[LWM_REASONS] = {0};
-    struct estimate sum = {0}, one;
-    bool known = false;
+    struct estimate sum = {0};
     for (int i = 0; i < LWM_KINDS * LWM_CLASSES; i++) {
         taken += counts[i].taken;
         passed += counts[i].passed;
-        if (saved(&counts[i], ranks, &one)) {
-            known = true;
-            sum = (struct estimate){sum.ms + one.ms, sum.error2 + one.error2};
-        }
+        add_saved(&sum, &counts[i]);
         for (int r = 0; r < LWM_REASONS; r++) why[r] += counts[i].why[r];
     }
     unsigned long long ours = taken, calls = taken + passed;
@@ -100,15 +107,15 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
         lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", ours, calls, ranks, lwm_host_title);
     }
     if (taken + passed == 0) return;
-    fprintf(stderr, "  %-21s %-11s %12s %12s %12s %11s %11s\n", "collective", "bytes", "taken over", "passed on", "MiB", "us a call",
+    fprintf(stderr, "  %-21s %-11s %12s %12s %12s %11s %11s\n", "collective", "bytes", "taken over", "passed on", "MiB", "us, median",
             "at the host");
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {
             const struct lwm_count *n = &counts[k * LWM_CLASSES + c];
             if (n->taken + n->passed == 0) continue;
             char ours[24] = "-", theirs[24] = "-";
-            if (n->taken_timed) snprintf(ours, sizeof ours, "%.2f", per(n->taken_ns, n->taken_timed) / 1e3);
-            if (n->passed_timed) snprintf(theirs, sizeof theirs, "%.2f", per(n->passed_ns, n->passed_timed) / 1e3);
+            if (n->sums.ours) snprintf(ours, sizeof ours, "%.2f", per(n->sums.ours_ps, n->sums.ours) / 1e6);
+            if (n->sums.theirs) snprintf(theirs, sizeof theirs, "%.2f", per(n->sums.theirs_ps, n->sums.theirs) / 1e6);
             fprintf(stderr, "  %-21s %-11s %12llu %12llu %12.1f %11s %11s\n", lwm_kind_names[k], classes[c], (unsigned long long)n->taken,
                     (unsigned long long)n->passed, (double)n->taken_bytes / (1 << 20), ours, theirs);
         }
@@ -123,7 +130,13 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
         fprintf(stderr, "  plans: %.1f a rank, chosen, proved and compiled in %.1f ms\n", (double)setup[LWM_PLANS] / ranks,
                 (double)setup[LWM_PLANS_NS] / 1e6 / ranks);
     }
-    if (taken > 0 && lwm_settings.race) show_saved(sum, known, ranks);
+    if (taken > 0 && lwm_settings.race) show_saved(sum, ranks);
+}
+
+static void number_or_null(FILE *file, const char *name, bool known, double value)
+{
+    if (known) fprintf(file, "\"%s\":%.6f,", name, value);
+    else fprintf(file, "\"%s\":null,", name);
 }
 
 static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup, int ranks)
@@ -142,9 +155,9 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
                     (unsigned long long)n->taken_bytes, (unsigned long long)n->passed);
             fprintf(file, "\"taken_total_ms\":%.6f,\"passed_total_ms\":%.6f,", total_ms(n->taken_ns, n->taken_timed, n->taken),
                     total_ms(n->passed_ns, n->passed_timed, n->passed));
-            struct estimate one;
-            if (saved(n, ranks, &one)) fprintf(file, "\"saved_total_ms\":%.6f,", one.ms);
-            else fprintf(file, "\"saved_total_ms\":null,");
+            number_or_null(file, "taken_median_us", n->sums.ours > 0, per(n->sums.ours_ps, n->sums.ours) / 1e6);
+            number_or_null(file, "passed_median_us", n->sums.theirs > 0, per(n->sums.theirs_ps, n->sums.theirs) / 1e6);
+            number_or_null(file, "saved_total_ms", n->sums.ranks > 0, (double)n->sums.saved_ns / 1e6);
             fprintf(file, "\"passed_because\":{");
             const char *comma = "";
             for (int r = 1; r < LWM_REASONS; r++) {
@@ -165,6 +178,7 @@ void lwm_report(bool of_all)
     long long mine[LWM_KINDS + LWM_SETUP] = {0}, all[LWM_KINDS + LWM_SETUP] = {0};
     enum { ROW = LWM_CLASSES * (sizeof(struct lwm_count) / sizeof(uint64_t)), PIECE = 64 };
     for (int k = 0; k < LWM_KINDS; k++) {
+        for (int c = 0; c < LWM_CLASSES; c++) sum_up(&lwm_counts[k][c], &lwm_times[k][c]);
         const uint64_t *row = (const uint64_t *)lwm_counts[k];
         for (int i = 0; i < ROW; i++) mine[k] = mine[k] || row[i];
     }
