@@ -352,6 +352,12 @@ pub fn columns(names: &[String]) -> String {
     names.chunks(across).map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Returns a word as a shell would read it.
+pub fn shell_word(word: &str) -> String {
+    // Neither a variable nor an argument has a zero byte.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), String::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::names_in_columns;

@@ -3,6 +3,7 @@
 use super::run::detect::Abi;
 use super::run::{library, preload, CHOOSER, COMMAND, PRELOAD};
 use crate::error::CliError;
+use crate::output::shell_word;
 use crate::session::Session;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -48,22 +49,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         return session.out.object("env", &Variables { variables });
     }
     variables.iter().try_for_each(|(name, value)| match value {
-        Some(value) => session.out.line(&format!("export {name}={}", quoted(value))),
+        Some(value) => session.out.line(&format!("export {name}={}", shell_word(value))),
         None => session.out.line(&format!("unset {name}")),
     })
-}
-
-/// Quotes a word for any shell like the Bourne shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_stays_one() {
-        assert_eq!(quoted("/a b/it's.so"), r"'/a b/it'\''s.so'");
-    }
 }

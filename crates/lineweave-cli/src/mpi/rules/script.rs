@@ -1,6 +1,7 @@
 //! The file of `export` lines: first comments on its purpose and its confidence, then the settings.
 
 use super::Variables;
+use crate::output::shell_word;
 use std::fmt::Write;
 
 /// The comments at the head of a script.
@@ -37,18 +38,9 @@ impl Head {
         line("confidence", &self.confidence);
         self.rules.iter().for_each(|rule| line("rule", rule));
         for (name, value) in variables {
-            let _ = writeln!(text, "export {name}={}", quoted(value));
+            let _ = writeln!(text, "export {name}={}", shell_word(value));
         }
         text
-    }
-}
-
-/// Returns a value, quoted for a shell where needed.
-fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@".contains(c);
-    match value.chars().all(plain) && !value.is_empty() {
-        true => value.to_owned(),
-        false => format!("'{}'", value.replace('\'', "'\\''")),
     }
 }
 
@@ -64,12 +56,14 @@ pub fn exports(text: &str) -> Result<Variables, String> {
             continue;
         }
         let pair = line.strip_prefix("export ").and_then(|pair| pair.split_once('='));
-        let value = |value: &str| match value.strip_prefix('\'').and_then(|v| v.strip_suffix('\'')) {
-            Some(inner) => inner.replace("'\\''", "'"),
-            None => value.to_owned(),
+        let value = |text| match shlex::split(text).unwrap_or_default().as_slice() {
+            [] if text.is_empty() => Some(String::new()),
+            [word] => Some(word.clone()),
+            _ => None,
         };
-        match pair.filter(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-            Some((name, text)) => variables.push((name.to_owned(), value(text))),
+        let pair = pair.filter(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        match pair.and_then(|(name, text)| Some((name.to_owned(), value(text)?))) {
+            Some(pair) => variables.push(pair),
             None => return Err(format!("line {}: expected `export NAME=VALUE`, found `{line}`", number + 1)),
         }
     }
@@ -107,7 +101,7 @@ mod tests {
         let text = head().script(&variables);
         assert!(
             text.contains(
-                "\nexport I_MPI_ADJUST_BCAST='1:0-8;2:9-9'\nexport A='it'\\''s'\nexport B='^han'\n"
+                "\nexport I_MPI_ADJUST_BCAST='1:0-8;2:9-9'\nexport A=\"it's\"\nexport B='^han'\n"
             ),
             "{text}"
         );
