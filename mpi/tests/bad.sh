@@ -116,11 +116,32 @@ told_at_once() {
         "$mpis/built/bad-${1/impi-rt/mpich}" right && [ $((SECONDS - began)) -lt 20 ]
 }
 
+# refused MPI RANK: of three ranks one is not to start, which others would wait for in MPI_Init.
+refused() {
+    local began=$SECONDS status=0
+    on "$1" 3 "$mpis/built/one-rank" "$2" LINEWEAVE_PROFILE="$scratch/none.toml" "$lineweave" run -- "$mpis/built/bad-${1/impi-rt/mpich}" right \
+        >"$scratch/said" 2>&1 || status=$?
+    cat "$scratch/said"
+    [ "$status" -eq 2 ] && [ $((SECONDS - began)) -lt 10 ] && [ "$(grep -c '^lineweave: .*LINEWEAVE_PROFILE_OPTIONAL' "$scratch/said")" -eq 1 ]
+}
+
 printf 'x = 1\n' >"$scratch/none.toml"
 printf '#!/bin/sh\nLD_PRELOAD=$1 exec "$2" "$3"\n' >"$mpis/built/preloaded"
 chmod +x "$mpis/built/preloaded"
 for mpi in openmpi mpich; do
     if [ -e "$mpis/$mpi/ready" ]; then check "$mpi: who cannot form a team tells the others at once" told_at_once "$mpi"; fi
+done
+cat >"$mpis/built/one-rank" <<'END'
+#!/bin/sh
+rank=$1 setting=$2
+shift 2
+if [ "${PMI_RANK:-$PMIX_RANK}" = "$rank" ]; then export "$setting"; fi
+exec "$@"
+END
+chmod +x "$mpis/built/one-rank"
+for mpi in openmpi mpich impi-rt; do
+    if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
+    for rank in 0 2; do check "$mpi: a profile that rank $rank refuses ends the job" refused "$mpi" "$rank"; done
 done
 
 # ---- calls that the host refuses at a rank ----

@@ -27,6 +27,7 @@ pub use error::CliError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::lab::Experiment;
+use commands::run::launcher;
 use commands::Command;
 use console::style;
 use lineweave_core::names::did_you_mean;
@@ -94,6 +95,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let mut session = Session::new(cli.globals);
     // A program that `run` becomes shows its own progress, a rank is timed, and an interrupt is the usual end of `who --watch`.
+    let becomes_rank = matches!(cli.command, Command::Run(_));
     if !matches!(cli.command, Command::Run(_) | Command::RankJob(_) | Command::Who(_)) {
         interrupt::keeps("nothing was kept");
         session.out.show_work();
@@ -107,6 +109,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
             // Findings so far go out first; if they cannot be written, the first error is still the one to report.
             let _ = session.out.flush();
             complain(&error.to_string());
+            if becomes_rank {
+                launcher::end_job(error.status());
+            }
             ExitCode::from(error.status())
         }
     }

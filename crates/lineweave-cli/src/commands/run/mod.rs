@@ -7,6 +7,7 @@
 
 pub mod detect;
 mod elf;
+pub mod launcher;
 mod openmp;
 mod python;
 mod ranks;
@@ -16,6 +17,7 @@ use crate::session::Session;
 use detect::{Abi, Aside};
 use lineweave::cpus::UsableCpus;
 use lineweave::settings::Settings;
+use lineweave::sync::sleep;
 use lineweave::topology::Hardware;
 use lineweave::tuning::check_named;
 use openmp::Runtime;
@@ -25,6 +27,7 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Arguments of `lineweave run`.
 #[derive(clap::Args, Debug)]
@@ -70,6 +73,9 @@ const TOOLS: &str = "LINEWEAVE_RUN_TOOLS";
 /// The late runtime of OpenMP of a program that is started by others.
 const OPENMP: &str = "LINEWEAVE_RUN_OPENMP";
 
+/// Time in which a job that rank 0 refuses has ended.
+const TOLD: Duration = Duration::from_secs(1);
+
 /// Returns this process's rank, if a launcher started it.
 fn rank() -> Option<OsString> {
     RANKS.iter().find_map(std::env::var_os)
@@ -112,7 +118,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let found = detect::look(&path, rest, arguments.mpi);
     if found.mpi.is_ok() {
         match check_profile(&settings) {
-            Err(_) if !speaks() => std::process::exit(CliError::REFUSED.into()),
+            // If rank 0 has the same profile, it says so, and this rank is ended meanwhile.
+            Err(error) if !speaks() => {
+                sleep(TOLD);
+                return Err(error);
+            }
             checked => checked?,
         }
     }
