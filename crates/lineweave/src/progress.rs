@@ -8,10 +8,32 @@ use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+/// State of started calls after they were carried on a little.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progressed {
+    /// Nothing is left.
+    Over,
+    /// They came further, and something is left.
+    Further,
+    /// They wait for other ranks.
+    Waiting,
+}
+
+impl Progressed {
+    /// Returns the state of what is left or not, and came further or not.
+    pub fn of(is_left: bool, further: bool) -> Progressed {
+        match (is_left, further) {
+            (false, _) => Progressed::Over,
+            (true, true) => Progressed::Further,
+            (true, false) => Progressed::Waiting,
+        }
+    }
+}
+
 /// Something that can be carried on a little without waiting.
 pub trait Progress: Send + Sync {
-    /// Does what can be done now; whether anything is left. Returns at once when somebody else is at it.
-    fn progress(&self) -> bool;
+    /// Does what can be done now. Returns at once when somebody else is at it.
+    fn progress(&self) -> Progressed;
 }
 
 type Started = Weak<dyn Progress>;
@@ -49,7 +71,7 @@ pub fn turn() {
     // Taken out meanwhile: what is carried on may come here again.
     let turned = OURS.take();
     let left: Vec<Started> =
-        turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress())).collect();
+        turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress() != Progressed::Over)).collect();
     OURS.with_borrow_mut(|ours| {
         let new = std::mem::replace(ours, left);
         for it in new {
@@ -90,8 +112,8 @@ pub fn help(started: &Arc<dyn Progress>) {
 fn run_helper() {
     // The thread that started it may be a rank's and bound to its CPU.
     crate::affinity::unpin();
-    // It pauses longer and longer while nothing is started.
-    let (mut backoff, mut left_last) = (Backoff::unhurried(), 0);
+    // It pauses longer and longer while nothing comes further.
+    let mut backoff = Backoff::unhurried();
     loop {
         let turned = {
             let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,19 +131,25 @@ fn run_helper() {
             }
             std::mem::take(&mut list.0)
         };
-        if turned.len() > left_last {
-            backoff = Backoff::unhurried();
-        }
-        let left: Vec<Started> =
-            turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress())).collect();
-        left_last = left.len();
+        let mut further = false;
+        let mut is_left = |it: &Started| {
+            let now = it.upgrade().map_or(Progressed::Over, |it| it.progress());
+            further |= now != Progressed::Waiting;
+            now != Progressed::Over
+        };
+        let left: Vec<Started> = turned.into_iter().filter(&mut is_left).collect();
         let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was started meanwhile comes further in the next turn.
+        further |= !list.0.is_empty();
         for it in left {
             if !list.0.iter().any(|known| same(known, &it)) {
                 list.0.push(it);
             }
         }
         drop(list);
+        if further {
+            backoff = Backoff::unhurried();
+        }
         backoff.pause();
     }
 }

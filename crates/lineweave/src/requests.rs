@@ -25,7 +25,7 @@ use crate::call::CallSpec;
 use crate::communicator::{Communicator, LockedEngine};
 use crate::engine::{Lengths, NonblockingCall, Pairs, RequestState};
 use crate::error::Error;
-use crate::progress::{self, Progress};
+use crate::progress::{self, Progress, Progressed};
 use crate::sync::Ordering;
 use std::any::Any;
 use std::future::Future;
@@ -126,7 +126,7 @@ impl<B> std::fmt::Debug for Request<B> {
 /// Carries a communicator's started calls on without waiting.
 fn carry_on(shared: &Arc<LockedEngine>) {
     let started: Arc<dyn Progress> = Arc::<LockedEngine>::clone(shared);
-    if started.progress() {
+    if started.progress() != Progressed::Over {
         // The thread that tests now is the one to carry it on.
         progress::register(&started);
     }

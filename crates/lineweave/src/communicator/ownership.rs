@@ -13,7 +13,7 @@
 use crate::backoff::Backoff;
 use crate::engine::RequestState;
 use crate::engine::{Engine, Mode};
-use crate::progress::Progress;
+use crate::progress::{Progress, Progressed};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::cell::UnsafeCell;
 use std::task::Waker;
@@ -144,13 +144,14 @@ pub(super) fn pause(backoff: &mut Backoff) {
 }
 
 impl Progress for LockedEngine {
-    fn progress(&self) -> bool {
+    fn progress(&self) -> Progressed {
         match self.try_hold() {
             Some(mut held) => {
+                let before = held.engine().position();
                 held.carry_on(Mode::Poll, None);
-                held.is_left()
+                Progressed::of(held.is_left(), held.engine().position() != before)
             }
-            None => !self.lending.is_idle(),
+            None => Progressed::of(!self.lending.is_idle(), false),
         }
     }
 }

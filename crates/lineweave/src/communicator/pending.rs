@@ -9,7 +9,7 @@ use super::Communicator;
 use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::p2p::{Delivery, PendingMessages, RecvOp, SendOp};
-use crate::progress::{self, Progress};
+use crate::progress::{self, Progress, Progressed};
 use crate::sync::Ordering;
 use crate::wait::{Rounds, WaitMonitor, Waiter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,13 +29,14 @@ impl SharedPending {
 }
 
 impl Progress for SharedPending {
-    fn progress(&self) -> bool {
+    fn progress(&self) -> Progressed {
         match self.0.try_lock() {
             Ok(mut pending) => {
+                let before = pending.bytes_left();
                 pending.step();
-                !pending.is_empty()
+                Progressed::of(!pending.is_empty(), pending.bytes_left() != before)
             }
-            Err(_) => true,
+            Err(_) => Progressed::Waiting,
         }
     }
 }

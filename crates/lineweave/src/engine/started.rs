@@ -181,4 +181,10 @@ impl Engine {
     pub(crate) fn has_started(&self) -> bool {
         !self.started.queue.is_empty()
     }
+
+    /// Returns how far the started calls are: the runs of plans so far, and the next step of the one under way.
+    pub(crate) fn position(&self) -> (u64, Option<usize>) {
+        let work = self.started.queue.front().and_then(|job| job.work.as_ref());
+        (self.calls.base, work.and_then(|work| work.left.run.as_ref()).map(|(run, _)| run.step))
+    }
 }

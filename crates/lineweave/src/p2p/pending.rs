@@ -62,6 +62,15 @@ impl PendingMessages {
         self.list.is_empty()
     }
 
+    /// Returns the bytes that are still to be sent, or to come of messages that are arriving.
+    pub fn bytes_left(&self) -> usize {
+        let left = |item: &PendingMessage| match &item.what {
+            What::Out(out) => out.bytes - out.done,
+            What::In(want) => want.under_way.map_or(want.room, |coming| coming.bytes - coming.done),
+        };
+        self.list.iter().map(left).sum()
+    }
+
     /// One more to be sent.
     ///
     /// # Safety
