@@ -13,10 +13,11 @@ help: ## show this list
 run build install mpi: SETUP = build
 
 run: ## measure this machine, choose plans for it, run them: predicted beside measured
-	@echo "make run: setup, then the command (lineweave-core, lineweave-lab, lineweave, lineweave-tune, lineweave-cli; some 2 minutes when nothing is built yet), then about 1 minute of measuring"
+	@echo "make run: setup, then the command (lineweave-core, lineweave-lab, lineweave, lineweave-tune, lineweave-cli; some 2 minutes when nothing is built yet), then about 2 minutes of measuring"
 	@scripts/setup $(SETUP)
 	cargo build --locked --release --package lineweave-cli
 	target/release/lineweave tune
+	target/release/lineweave bench barrier bcast allreduce --quick --bytes 8,1MiB --team processes
 
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test

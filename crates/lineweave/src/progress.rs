@@ -70,8 +70,10 @@ pub fn turn() {
     }
     // Taken out meanwhile: what is carried on may come here again.
     let turned = OURS.take();
-    let left: Vec<Started> =
-        turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress() != Progressed::Over)).collect();
+    let left: Vec<Started> = turned
+        .into_iter()
+        .filter(|it| it.upgrade().is_some_and(|it| it.progress() != Progressed::Over))
+        .collect();
     OURS.with_borrow_mut(|ours| {
         let new = std::mem::replace(ours, left);
         for it in new {

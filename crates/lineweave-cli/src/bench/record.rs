@@ -2,9 +2,10 @@
 
 use super::load::Load;
 use crate::error::CliError;
-use crate::files::replace;
+use crate::files::{make_room, replace};
 use crate::node::NodeInfo;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -87,6 +88,36 @@ pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
     replace(file, &(lines.join("\n") + "\n"), "--record")
 }
 
+/// Name of the file in which the machine's latest times are kept, beside its profile, for `lineweave report`.
+pub const KEPT_FILE: &str = "bench.jsonl";
+
+/// Replaces what is kept of this machine with the lines of a record: of other collectives and programs the earlier times stay. Returns the file.
+///
+/// # Errors
+/// [`CliError::NoCache`]; [`CliError::Write`].
+pub fn keep(node: &NodeInfo, lines: &[String]) -> Result<PathBuf, CliError> {
+    let directory = lineweave::tuning::cache_directory(&node.fingerprint).ok_or(CliError::NoCache)?;
+    let file = directory.join(KEPT_FILE);
+    make_room(&file)?;
+    let before = lineweave::cache::text(&file).ok().flatten().unwrap_or_default();
+    replace(&file, &merged(&before, lines), "XDG_CACHE_HOME")?;
+    Ok(file)
+}
+
+/// Returns the times of a record, its first line, and the earlier times of what it did not measure.
+fn merged(before: &str, lines: &[String]) -> String {
+    let timed = |line: &str| {
+        let value: serde_json::Value = serde_json::from_str(line).ok()?;
+        let kind = value["kind"].as_str().filter(|kind| ["bench", "mpi-time"].contains(kind))?;
+        Some((kind.to_owned(), value["collective"].as_str()?.to_owned()))
+    };
+    let new: BTreeSet<_> = lines.iter().filter_map(|line| timed(line)).collect();
+    let stays = |line: &&str| timed(line).is_some_and(|of| !new.contains(&of));
+    let fresh = lines.iter().enumerate().filter(|(at, line)| *at == 0 || timed(line).is_some());
+    let all = fresh.map(|(_, line)| line.as_str()).chain(before.lines().filter(stays));
+    all.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Returns the commit of the surrounding repository, if there is one.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
@@ -120,5 +151,23 @@ mod tests {
         let file = provenance.file(Path::new("r"));
         let expected = "r/intel-r-xeon-r-gold-6242-cpu-2-80ghz-2cpu/2026-01-02T03-04-05Z.jsonl";
         assert_eq!(file, Path::new(expected));
+    }
+
+    #[test]
+    fn times_are_kept_until_the_same_is_measured_again() {
+        let bench = |collective: &str, ns: u32| {
+            format!(r#"{{"kind":"bench","collective":"{collective}","median_ns":{ns}}}"#)
+        };
+        let head = |version: u32| format!(r#"{{"kind":"record","version":"{version}"}}"#);
+        let before = merged(
+            "",
+            &[head(1), bench("bcast", 1), bench("barrier", 2), r#"{"kind":"guideline"}"#.to_owned()],
+        );
+        assert_eq!(before, [head(1), bench("bcast", 1), bench("barrier", 2), String::new()].join("\n"));
+        let after = merged(&before, &[head(2), bench("bcast", 3)]);
+        assert_eq!(after, [head(2), bench("bcast", 3), bench("barrier", 2), String::new()].join("\n"));
+        let of_mpi = bench("bcast", 4).replace("bench", "mpi-time");
+        let both = merged(&after, &[head(3), of_mpi.clone()]);
+        assert_eq!(both, [head(3), of_mpi, bench("bcast", 3), bench("barrier", 2), String::new()].join("\n"));
     }
 }

@@ -14,7 +14,7 @@ use crate::bench::apps::Part;
 use crate::bench::field::Field;
 use crate::bench::guidelines::{moved, violated};
 use crate::bench::load::{Load, Running};
-use crate::bench::record::{write, Provenance};
+use crate::bench::record::{keep, write, Provenance};
 use crate::bench::{Case, Definition, Peers, Runner, Subject, Team};
 use crate::error::CliError;
 use crate::files::directory;
@@ -55,11 +55,11 @@ struct Around {
 /// Arguments of `lineweave bench`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
+    /// Benchmarks that come with lineweave, which are named as their collectives; definitions' files; or all; or by itself `mpi`, the
     /// collectives of installed MPIs with lineweave before them and without; `python`, the Python package beside mpi4py,
     /// gloo, and DeepSpeed's and vLLM's operators; `apps`, real programs end to end; or `first`, what teams, lengths and communicators cost once
-    #[arg(default_value = "all")]
-    name: String,
+    #[arg(value_name = "NAME", default_value = "all")]
+    names: Vec<String>,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     ranks: Vec<usize>,
@@ -118,19 +118,15 @@ impl Arguments {
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     // Until this ends.
     let _beside = Running::start(&arguments.around.beside, rank_job::command()?)?;
-    if arguments.name == "python" {
-        return python::run(arguments, session);
-    }
-    if arguments.name == "mpi" {
-        return mpi::run(arguments, session);
-    }
-    if arguments.name == "apps" {
-        return apps::run(arguments, session);
-    }
-    if arguments.name == "first" {
-        return first::run(arguments, session);
+    match arguments.names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["python"] => return python::run(arguments, session),
+        ["mpi"] => return mpi::run(arguments, session),
+        ["apps"] => return apps::run(arguments, session),
+        ["first"] => return first::run(arguments, session),
+        _ => {}
     }
     let definitions = definitions(arguments)?;
+    let is_here = session.machine_option().is_none() && session.settings()?.0.topology == Source::Machine;
     let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     if let Some(written) = &arguments.algorithm {
         force(&mut tuning, written, &definitions)?;
@@ -214,14 +210,38 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             ))?;
         }
     }
+    let as_programs_run = is_here && arguments.algorithm.is_none() && arguments.around.beside.is_empty();
+    record(arguments, &node, &provenance, &report, as_programs_run, session)
+}
+
+/// Writes the record where the command line names a directory, and keeps times that programs on this machine have for `lineweave report`.
+///
+/// # Errors
+/// [`CliError::Write`] of the record.
+fn record(
+    arguments: &Arguments,
+    node: &NodeInfo,
+    provenance: &Provenance,
+    report: &Report,
+    as_programs_run: bool,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let mut written = Vec::new();
     if let Some(directory) = &arguments.record {
         let file = provenance.file(directory);
         write(&file, &report.lines)?;
-        if !session.out.is_json() {
-            session.out.line(&format!("recorded in {}", file.display()))?;
+        written.push(format!("recorded in {}", file.display()));
+    }
+    if as_programs_run {
+        match keep(node, &report.lines) {
+            Ok(file) => written.push(format!("kept for `lineweave report`: {}", file.display())),
+            Err(why) => session.out.warn(&format!("not kept for `lineweave report`: {why}")),
         }
     }
-    Ok(())
+    match session.out.is_json() {
+        true => Ok(()),
+        false => written.iter().try_for_each(|line| session.out.line(line)),
+    }
 }
 
 /// Forces these choices. A choice that does not begin with a collective is for the collective that is measured, if there is only one.
@@ -299,18 +319,20 @@ fn peers_directory(arguments: &Arguments) -> PathBuf {
 
 /// Returns the definitions that were asked for, with the command line's changes.
 fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
-    let mut definitions = match arguments.name.as_str() {
-        "all" => Definition::names().map(Definition::shipped).collect::<Result<_, _>>()?,
-        name if name.ends_with(".toml") => {
-            let path = PathBuf::from(name);
-            let text = lineweave::sysfile::text(&path);
-            vec![Definition::parse(
-                name,
-                &text.map_err(|e| CliError::read(&path, "benchmark definition", e))?,
-            )?]
+    let mut definitions = Vec::new();
+    for name in &arguments.names {
+        match name.as_str() {
+            "all" => definitions
+                .extend(Definition::names().map(Definition::shipped).collect::<Result<Vec<_>, _>>()?),
+            name if name.ends_with(".toml") => {
+                let path = PathBuf::from(name);
+                let text = lineweave::sysfile::text(&path);
+                let text = text.map_err(|e| CliError::read(&path, "benchmark definition", e))?;
+                definitions.push(Definition::parse(name, &text)?);
+            }
+            name => definitions.push(Definition::shipped(name)?),
         }
-        name => vec![Definition::shipped(name)?],
-    };
+    }
     for definition in &mut definitions {
         if !arguments.ranks.is_empty() {
             definition.ranks.clone_from(&arguments.ranks);

@@ -1,9 +1,9 @@
 //! `lineweave bench mpi`: the collectives of installed MPIs, with and without lineweave in front of them.
 
-use super::{chosen_by, here, peers_directory, Arguments, Report};
+use super::{chosen_by, here, peers_directory, record, Arguments, Report};
 use crate::bench::installed::Mpi;
 use crate::bench::mpi::{collectives, measure, ratios, Order, Ratio, BUFFERS};
-use crate::bench::record::{write, Provenance};
+use crate::bench::record::Provenance;
 use crate::error::CliError;
 use crate::output::{table, Output};
 use crate::session::Session;
@@ -71,14 +71,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
             show(&found, &rows, &mut session.out)?;
         }
     }
-    if let Some(directory) = &arguments.record {
-        let file = provenance.file(directory);
-        write(&file, &report.lines)?;
-        if !session.out.is_json() {
-            session.out.line(&format!("recorded in {}", file.display()))?;
-        }
-    }
-    Ok(())
+    record(arguments, &node, &provenance, &report, arguments.around.beside.is_empty(), session)
 }
 
 /// Returns the prefixes of the MPIs that were asked for, or of the one in the PATH.

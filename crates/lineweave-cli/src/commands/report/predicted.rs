@@ -72,12 +72,9 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
                 Err(_) => refused += 1,
             }
         }
-        section.text.push(format!(
-            "Measured: {}, {} at {}.",
-            record.file.display(),
-            record.head.cpu,
-            record.head.measured_at
-        ));
+        section
+            .text
+            .push(format!("Measured: {}, {} at {}.", record.name, record.head.cpu, record.head.measured_at));
         if refused > 0 {
             session
                 .out

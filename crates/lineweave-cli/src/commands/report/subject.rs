@@ -1,5 +1,6 @@
 //! Subject of a report: the machine's costs, its CPUs, and its measurements.
 
+use crate::bench::record::KEPT_FILE;
 use crate::error::CliError;
 use crate::machines;
 use crate::session::{choices_beside, load_adopted, load_machine, load_profile, tuning_of, Session};
@@ -25,6 +26,8 @@ pub struct Measured {
     pub median_ns: f64,
     pub ci_low_ns: Option<f64>,
     pub ci_high_ns: Option<f64>,
+    /// How many times the floor of such calls it takes: an exchange by hand, or copies of memory.
+    pub ratio_to_floor: Option<f64>,
     pub algorithm: String,
     pub window_bytes: usize,
 }
@@ -42,6 +45,8 @@ pub struct Head {
 #[derive(Debug)]
 pub struct Record {
     pub file: PathBuf,
+    /// The file's name, as a report may show it.
+    pub name: String,
     pub head: Head,
     pub rows: Vec<Measured>,
     /// Calls of other programs that were timed beside it.
@@ -51,7 +56,7 @@ pub struct Record {
 /// A call that another program carried out.
 #[derive(Debug)]
 pub struct Other {
-    /// Name of an MPI or an OpenMP, `pthread`, or `floor`: a minimal hand-written exchange.
+    /// Name of an MPI or an OpenMP, `pthread`, or `floor` or `hand-floor`: a minimal hand-written exchange.
     pub name: String,
     pub team: Option<String>,
     pub collective: Collective,
@@ -83,6 +88,11 @@ impl Other {
     pub fn is_of(&self, team: Option<&str>, collective: Collective, ranks: usize, bytes: usize) -> bool {
         let alike = self.team.is_none() || team.is_none() || self.team.as_deref() == team;
         alike && (self.collective, self.ranks, self.bytes) == (collective, ranks, bytes)
+    }
+
+    /// Returns whether it is no library's, but a minimal exchange by hand.
+    pub fn is_floor(&self) -> bool {
+        self.name.ends_with("floor")
     }
 
     /// Adds a line of a record that is of another program; the fastest of its settings counts.
@@ -170,8 +180,15 @@ impl Subject {
 /// Returns the subject by `--machine`, else `--profile`, else the record's machine, else what this machine's programs
 /// use.
 pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, CliError> {
-    let record = record.map(read_record).transpose()?;
     let (settings, _) = session.settings()?;
+    let named = session.machine_option().is_some()
+        || session.profile_option().is_some()
+        || settings.profile.is_some();
+    let record = match record {
+        Some(file) => Some(read_record(file)?),
+        None if !named && settings.topology == Source::Machine => kept_record(session),
+        None => None,
+    };
     let given = match settings.topology {
         Source::Machine => None,
         Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?.topology),
@@ -312,9 +329,31 @@ fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, Cl
     Ok(hardware.map_err(|e| CliError::malformed(file, what, e))?.topology)
 }
 
+/// Returns the times that `lineweave bench` kept of this machine. A file that cannot be used is said, and left alone.
+fn kept_record(session: &mut Session) -> Option<Record> {
+    let (_, profile) = session.cached_profile().ok()?;
+    let file = profile.with_file_name(KEPT_FILE);
+    let read = match lineweave::cache::text(&file) {
+        Ok(text) => text.map(|text| record_of(&text, &file)),
+        Err(why) => Some(Err(CliError::malformed(&file, WHAT, why))),
+    };
+    match read? {
+        Ok(record) => Some(record),
+        Err(why) => {
+            session.out.warn(&format!("{why}; it is set aside"));
+            None
+        }
+    }
+}
+
+/// The name of records in messages.
+const WHAT: &str = "bench record";
+
 fn read_record(file: &Path) -> Result<Record, CliError> {
-    const WHAT: &str = "bench record";
-    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    record_of(&lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?, file)
+}
+
+fn record_of(text: &str, file: &Path) -> Result<Record, CliError> {
     let (mut head, mut rows, mut others) = (None, Vec::new(), Vec::new());
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         let bad = |e: serde_json::Error| CliError::malformed(file, WHAT, format!("line {}: {e}", i + 1));
@@ -335,7 +374,8 @@ fn read_record(file: &Path) -> Result<Record, CliError> {
         }
     }
     let head = head.ok_or_else(|| CliError::malformed(file, WHAT, "no line of kind `record`"))?;
-    Ok(Record { file: file.to_owned(), head, rows, others })
+    let name = public(&file.display().to_string(), std::env::var("HOME").ok());
+    Ok(Record { name, file: file.to_owned(), head, rows, others })
 }
 
 /// Returns the question that such a call poses.

@@ -10,7 +10,9 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Ends the whole job with this exit status where the launcher is Hydra (MPICH, Intel MPI) or another one that speaks PMI-1. It waits for ranks that
 /// have called `MPI_Init` until all have, so one that exits before would leave the others waiting. Other launchers end a job when a rank fails.
 pub fn end_job(status: u8) {
-    let Some(fd) = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse().ok()).filter(|&fd| fd > 2) else { return };
+    let Some(fd) = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse().ok()).filter(|&fd| fd > 2) else {
+        return;
+    };
     // SAFETY: the launcher opened it for this process, and nothing in this process closes it.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     let answered = || {

@@ -55,7 +55,8 @@ fn with_mpi(path: &Path, arguments: &[OsString]) -> Option<String> {
         if argument == "mpi4py" || imports_mpi(&argument) {
             return Some("its Python code".to_owned());
         }
-        let file = |word| Some(PathBuf::from(word)).filter(|file| file.is_file()).or_else(|| find(Path::new(word)));
+        let file =
+            |word| Some(PathBuf::from(word)).filter(|file| file.is_file()).or_else(|| find(Path::new(word)));
         let mut files = argument.split_whitespace().filter_map(file);
         files.find(|file| file_with_mpi(file)).map(|file| shortened(&file.to_string_lossy()))
     })
@@ -96,7 +97,11 @@ mod tests {
 
     #[test]
     fn code_that_imports_mpi4py_is_seen() {
-        for code in ["from mpi4py import MPI", "import os; import mpi4py.MPI as m", "import os\nfrom  mpi4py import MPI"] {
+        for code in [
+            "from mpi4py import MPI",
+            "import os; import mpi4py.MPI as m",
+            "import os\nfrom  mpi4py import MPI",
+        ] {
             assert!(imports_mpi(code), "{code}");
         }
         for code in ["", "mpi4py", "# import mpi4py", "import numpy", "print('from mpi4py')"] {

@@ -100,9 +100,7 @@ mod tests {
         ];
         let text = head().script(&variables);
         assert!(
-            text.contains(
-                "\nexport I_MPI_ADJUST_BCAST='1:0-8;2:9-9'\nexport A=\"it's\"\nexport B='^han'\n"
-            ),
+            text.contains("\nexport I_MPI_ADJUST_BCAST='1:0-8;2:9-9'\nexport A=\"it's\"\nexport B='^han'\n"),
             "{text}"
         );
         assert_eq!(exports(&text), Ok(variables));

@@ -1,6 +1,6 @@
 //! The answer to the question about the cost of communication.
 
-use super::{time, Answer, Asked, MOST};
+use super::{time, Answer, Asked, MOST, TEAM};
 use crate::commands::report::subject::Subject;
 use crate::commands::report::Figure;
 use crate::error::CliError;
@@ -39,9 +39,9 @@ pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
     let told: Vec<String> = calls
         .iter()
         .filter(|a| a.ranks == most)
-        .map(|a| format!("{} {}", a.words(), time(a.nanos())))
+        .map(|a| format!("{} {}", a.words(), time(a.nanos(subject))))
         .collect();
-    let measured = calls.iter().filter(|a| a.call.measured_ns.is_some()).count();
+    let measured = calls.iter().filter(|a| a.measured(subject).is_some()).count();
     let how = match measured {
         0 => "as predicted",
         n if n == calls.len() => "as measured",
@@ -51,6 +51,15 @@ pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
     let svg = draw::rows("A call of processes, by ranks", &rows, time);
     let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
     let mut more = Vec::new();
+    match &subject.record {
+        Some(record) => {
+            more.push(format!("Measured with the floor and other libraries at {}.", record.head.measured_at))
+        }
+        None if subject.here => {
+            more.push("`lineweave bench` adds the floor, other libraries and intervals.".to_owned())
+        }
+        None => {}
+    }
     if subject.topology.cpus.len() > most {
         more.push(format!(
             "Of {} CPUs; `lineweave explain` takes as many ranks as you say.",
@@ -75,22 +84,12 @@ pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
 
 fn row(subject: &Subject, asked: &Asked) -> Row {
     let mut signs = vec![Sign::Bar(asked.call.predicted.0)];
-    let mut note = asked.nanos();
-    let same = |collective: Collective, ranks: usize, bytes: usize| {
-        collective == asked.collective && ranks == asked.ranks && bytes == asked.bytes
-    };
-    signs.extend(asked.call.measured_ns.map(|ns| Sign::Dot(ns, ns, ns)));
-    if let Some(record) = &subject.record {
-        let others = || record.others.iter().filter(|o| same(o.collective, o.ranks, o.bytes));
-        let floors = others().filter(|o| o.name == "floor");
-        signs.extend(floors.map(|o| Sign::Floor(o.ns)).take(1));
-        let mine = record.rows.iter().filter(|r| same(r.collective, r.ranks, r.bytes));
-        if let Some(row) = mine.min_by(|a, b| a.median_ns.total_cmp(&b.median_ns)) {
-            note = row.median_ns;
-            let (low, high) = (row.ci_low_ns.unwrap_or(note), row.ci_high_ns.unwrap_or(note));
-            signs.push(Sign::Dot(note, low, high));
-        }
-        signs.extend(others().filter(|o| o.name != "floor").map(|o| Sign::Other(o.name.clone(), o.ns)));
-    }
-    Row { label: asked.label(), signs, note: time(note) }
+    signs.extend(asked.measured(subject).map(|(ns, low, high)| Sign::Dot(ns, low, high)));
+    let benched = asked.benched(subject);
+    signs.extend(benched.and_then(|r| Some(Sign::Floor(r.median_ns / r.ratio_to_floor?))));
+    let others = subject.record.iter().flat_map(|record| &record.others);
+    let same =
+        others.filter(|o| o.is_of(Some(TEAM), asked.collective, asked.ranks, asked.bytes) && !o.is_floor());
+    signs.extend(same.map(|o| Sign::Other(o.name.clone(), o.ns)));
+    Row { label: asked.label(), signs, note: time(asked.nanos(subject)) }
 }

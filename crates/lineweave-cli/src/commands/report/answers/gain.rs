@@ -38,7 +38,7 @@ fn measured(subject: &Subject, question: &'static str) -> Option<Answer> {
         let same = record
             .others
             .iter()
-            .filter(|o| o.name != "floor" && o.is_of(Some(&row.team), row.collective, row.ranks, row.bytes));
+            .filter(|o| !o.is_floor() && o.is_of(Some(&row.team), row.collective, row.ranks, row.bytes));
         let mut signs: Vec<Sign> = same.clone().map(|o| Sign::Other(o.name.clone(), o.ns)).collect();
         let Some(best) = same.map(|o| o.ns).min_by(f64::total_cmp) else { continue };
         let ns = row.median_ns;
@@ -65,7 +65,7 @@ fn measured(subject: &Subject, question: &'static str) -> Option<Answer> {
     rows.truncate(ROWS);
     let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
     let svg = draw::rows("lineweave (measured) and others", &rows, time);
-    let more = vec![format!("By {}.", record.file.display())];
+    let more = vec![format!("By {}.", record.name)];
     Some(Answer { id: "gain", question, sentence, figure: Some(Figure::new(svg, format!("{says}."))), more })
 }
 
@@ -103,8 +103,7 @@ fn predicted(subject: &Subject, calls: &[Asked], asked: &'static str) -> Answer 
         ),
     };
     let how = if subject.here {
-        "`lineweave bench all --record DIRECTORY` times it beside OpenMP and pthreads, `lineweave bench mpi` beside your MPI, and `lineweave \
-         report --record FILE` shows that here."
+        "`lineweave bench` times it beside OpenMP and pthreads, `lineweave bench mpi` beside your MPI, and the next report shows that."
     } else {
         "On the machine itself `lineweave bench` times it beside OpenMP and your MPI, and `lineweave report --record FILE` shows that here."
     };

@@ -6,7 +6,7 @@ mod gain;
 mod health;
 
 use super::choices::runs;
-use super::subject::Subject;
+use super::subject::{Measured, Subject};
 use super::Figure;
 use crate::calls::Call;
 use crate::error::CliError;
@@ -27,6 +27,8 @@ pub struct Answer {
     pub more: Vec<String>,
 }
 
+/// The kind of team that the answers are about.
+const TEAM: &str = "processes";
 /// Most ranks that are considered here: choosing among more takes seconds.
 const MOST: usize = 64;
 
@@ -76,9 +78,24 @@ impl Asked {
         format!("{}, {} ranks", self.words(), self.ranks)
     }
 
+    /// Returns what the latest bench measured of the call.
+    fn benched<'a>(&self, subject: &'a Subject) -> Option<&'a Measured> {
+        let rows = subject.record.iter().flat_map(|record| &record.rows);
+        let same =
+            rows.filter(|r| (r.collective, r.ranks, r.bytes) == (self.collective, self.ranks, self.bytes));
+        same.filter(|r| r.team == TEAM).min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))
+    }
+
+    /// Returns the measured time of the call with the ends of its interval: by the latest bench, else by the tuning.
+    fn measured(&self, subject: &Subject) -> Option<(f64, f64, f64)> {
+        let ends = |r: &Measured| (r.ci_low_ns.unwrap_or(r.median_ns), r.ci_high_ns.unwrap_or(r.median_ns));
+        let benched = self.benched(subject).map(|r| (r.median_ns, ends(r).0, ends(r).1));
+        benched.or(self.call.measured_ns.map(|ns| (ns, ns, ns)))
+    }
+
     /// Returns the measured time where it is known, else the predicted one.
-    fn nanos(&self) -> f64 {
-        self.call.measured_ns.unwrap_or(self.call.predicted.0)
+    fn nanos(&self, subject: &Subject) -> f64 {
+        self.measured(subject).map_or(self.call.predicted.0, |(ns, ..)| ns)
     }
 }
 
