@@ -107,8 +107,8 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
         lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", ours, calls, ranks, lwm_host_title);
     }
     if (taken + passed == 0) return;
-    fprintf(stderr, "  %-21s %-11s %12s %12s %12s %11s %11s\n", "collective", "bytes", "taken over", "passed on", "MiB", "us, median",
-            "at the host");
+    /* 80 columns. */
+    fprintf(stderr, "  %-20s %-10s %10s %9s %7s %9s %7s\n", "collective", "bytes", "taken over", "passed on", "MiB", "median us", "host us");
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {
             const struct lwm_count *n = &counts[k * LWM_CLASSES + c];
@@ -116,7 +116,7 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
             char ours[24] = "-", theirs[24] = "-";
             if (n->sums.ours) snprintf(ours, sizeof ours, "%.2f", per(n->sums.ours_ps, n->sums.ours) / 1e6);
             if (n->sums.theirs) snprintf(theirs, sizeof theirs, "%.2f", per(n->sums.theirs_ps, n->sums.theirs) / 1e6);
-            fprintf(stderr, "  %-21s %-11s %12llu %12llu %12.1f %11s %11s\n", lwm_kind_names[k], classes[c], (unsigned long long)n->taken,
+            fprintf(stderr, "  %-20s %-10s %10llu %9llu %7.1f %9s %7s\n", lwm_kind_names[k], classes[c], (unsigned long long)n->taken,
                     (unsigned long long)n->passed, (double)n->taken_bytes / (1 << 20), ours, theirs);
         }
     }
