@@ -285,11 +285,24 @@ struct lwm_comm *lwm_comm_slow(MPI_Comm handle)
     return found;
 }
 
+/* Returns the record of a communicator, as lwm_record_of does: for calls before ranks know of each other, mostly on one communicator. Records are
+ * never unmapped, and one that is retired has no handle. */
+static struct lwm_comm *early_record_of(MPI_Comm handle)
+{
+    static struct lwm_comm *latest;
+    /* Acquire: with the release below. */
+    struct lwm_comm *found = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
+    if (LWM_LIKELY(found && found->handle == handle)) return found;
+    found = lwm_record_of(handle);
+    if (found) __atomic_store_n(&latest, found, __ATOMIC_RELEASE);
+    return found;
+}
+
 struct lwm_comm *lwm_comm_counted(MPI_Comm handle, int which, struct lwm_comm **numbered)
 {
     *numbered = NULL;
     if (LWM_UNLIKELY(!lwm_active)) {
-        struct lwm_comm *early = lwm_open && handle != lwm_host.null && handle != (MPI_Comm)0 ? lwm_record_of(handle) : NULL;
+        struct lwm_comm *early = lwm_open && handle != lwm_host.null && handle != (MPI_Comm)0 ? early_record_of(handle) : NULL;
         if (early) __atomic_fetch_add(&early->position, 1, __ATOMIC_RELAXED);
         if (early && which != LWM_UNNUMBERED) lwm_beside_number(*numbered = early, which);
         return NULL;
