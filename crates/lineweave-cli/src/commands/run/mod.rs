@@ -154,7 +154,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
     }
     let mut command = Command::new(program);
-    command.args(rest);
+    let is_env = path.file_name().is_some_and(|name| name == "env");
+    command.args(rest.iter().map(|word| if is_env { with_ours(word, &libraries) } else { word.clone() }));
     if let Some(runtime) = &runtime {
         // What our library leaves goes on to the next.
         libraries.push(runtime.file()?);
@@ -187,6 +188,17 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         return watched(command, program, file, session);
     }
     Err(CliError::Program { program: program.to_string_lossy().into_owned(), reason: command.exec() })
+}
+
+/// Returns a word of `env`: what it preloads, with our libraries behind it.
+fn with_ours(word: &OsStr, libraries: &[PathBuf]) -> OsString {
+    match word.to_str().and_then(|word| word.strip_prefix("LD_PRELOAD=")) {
+        Some(named) if !libraries.is_empty() => {
+            let tools: Vec<_> = names(named).map(OsString::from).collect();
+            [OsStr::new("LD_PRELOAD="), &preload(libraries, &tools, OsStr::new(""))].into_iter().collect()
+        }
+        _ => word.to_owned(),
+    }
 }
 
 /// The tools that were named, here or where the job began.
@@ -350,6 +362,14 @@ mod tests {
         assert_eq!(preload(&ours[..1], &[], other), "/a.so:/x/liblineweave_chooser.so:/c.so");
         let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR"), "/dev/zero"];
         assert!(files.iter().all(|file| !has_mpi(Path::new(file))));
+    }
+
+    #[test]
+    fn what_env_preloads_comes_before_ours() {
+        let ours = ["/a.so".into()];
+        assert_eq!(with_ours(OsStr::new("LD_PRELOAD=/t.so /u.so"), &ours), "LD_PRELOAD=/t.so:/u.so:/a.so");
+        assert_eq!(with_ours(OsStr::new("LD_PRELOAD=/t.so"), &[]), "LD_PRELOAD=/t.so");
+        assert_eq!(with_ours(OsStr::new("./app"), &ours), "./app");
     }
 
     #[test]
