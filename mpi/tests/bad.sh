@@ -85,12 +85,12 @@ done
 
 # ---- a library for another MPI than the program has ----
 
-# other MPI RANKS KIND COMMAND...: the program ends as without lineweave, and one line says that nothing is taken over.
+# other MPI RANKS KIND COMMAND...: the program ends as without lineweave, and one line says that nothing is taken over. LAUNCH: `on`, or as it.
 other() {
     local mpi=$1 ranks=$2 kind=$3 without=0 with=0
     shift 3
-    on "$mpi" "$ranks" "$@" >"$scratch/without" 2>/dev/null || without=$?
-    on "$mpi" "$ranks" "$lineweave" run --mpi "$kind" -- "$@" >"$scratch/with" 2>"$scratch/said" || with=$?
+    "${LAUNCH:-on}" "$mpi" "$ranks" "$@" >"$scratch/without" 2>/dev/null || without=$?
+    "${LAUNCH:-on}" "$mpi" "$ranks" "$lineweave" run --mpi "$kind" -- "$@" >"$scratch/with" 2>"$scratch/said" || with=$?
     cat "$scratch/said"
     [ "$with" -eq "$without" ] && diff <(sort "$scratch/without") <(sort "$scratch/with") && [ "$(grep -c '^lineweave: ' "$scratch/said")" -eq 1 ] &&
         grep -q "the library for .* was preloaded; nothing is taken over" "$scratch/said"

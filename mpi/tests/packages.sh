@@ -1,4 +1,4 @@
-# The distribution's own MPIs and programs: part of scripts/test-mpi, which has `check`, `judge`, `scratch` and `lineweave`.
+# The distribution's own MPIs and programs: part of scripts/test-mpi, which has `check`, `judge`, `scratch` and `lineweave`; `other` is in bad.sh.
 # Missing programs are skipped, with the names of their packages: Debian's are gfortran, openmpi-bin, libopenmpi-dev, mpich,
 # libmpich-dev, examl, mumps-test.
 
@@ -36,6 +36,12 @@ for mpi in openmpi mpich; do
         fi
         for ranks in 1 2 3 4; do
             check "the distribution's $mpi: Fortran by $binding, $ranks ranks" under "$mpi" "$ranks" env LINEWEAVE_MPI_RACE=0 "$lineweave" run -- "$scratch/fortran-$mpi"
+        done
+        for kind in openmpi mpich standard; do
+            if [ "$kind" = "$mpi" ]; then continue; fi
+            for ranks in 1 2 4; do
+                LAUNCH=under check "the distribution's $mpi: Fortran by $binding, a library for $kind, $ranks ranks" other "$mpi" "$ranks" "$kind" "$scratch/fortran-$mpi"
+            done
         done
     done
 done
