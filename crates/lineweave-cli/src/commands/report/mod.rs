@@ -7,6 +7,7 @@ mod page;
 mod pixels;
 mod plots;
 mod predicted;
+mod record;
 mod simulated;
 mod subject;
 mod sure;

@@ -1,10 +1,9 @@
 //! Subject of a report: the machine's costs, its CPUs, and its measurements.
 
-use crate::bench::record::KEPT_FILE;
+use super::record::{self, public, Record};
 use crate::error::CliError;
 use crate::machines;
 use crate::session::{choices_beside, load_adopted, load_machine, load_profile, tuning_of, Session};
-use lineweave::segment::MAX_RANKS;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::{Origin, Tuning};
@@ -13,106 +12,7 @@ use lineweave_core::machine::{nearest, Machine, Matrix};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::topology::{Level, Topology};
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
-
-/// One measured call of a bench record.
-#[derive(Deserialize, Debug)]
-pub struct Measured {
-    pub collective: Collective,
-    pub ranks: usize,
-    pub bytes: usize,
-    pub team: String,
-    pub median_ns: f64,
-    pub ci_low_ns: Option<f64>,
-    pub ci_high_ns: Option<f64>,
-    /// How many times the floor of such calls it takes: an exchange by hand, or copies of memory.
-    pub ratio_to_floor: Option<f64>,
-    pub algorithm: String,
-    pub window_bytes: usize,
-}
-
-/// The head of a bench record.
-#[derive(Deserialize, Debug)]
-pub struct Head {
-    pub cpu: String,
-    pub fingerprint: String,
-    pub topology: String,
-    pub measured_at: String,
-}
-
-/// A bench record.
-#[derive(Debug)]
-pub struct Record {
-    pub file: PathBuf,
-    /// The file's name, as a report may show it.
-    pub name: String,
-    pub head: Head,
-    pub rows: Vec<Measured>,
-    /// Calls of other programs that were timed beside it.
-    pub others: Vec<Other>,
-}
-
-/// A call that another program carried out.
-#[derive(Debug)]
-pub struct Other {
-    /// Name of an MPI or an OpenMP, `pthread`, or `floor` or `hand-floor`: a minimal hand-written exchange.
-    pub name: String,
-    pub team: Option<String>,
-    pub collective: Collective,
-    pub ranks: usize,
-    pub bytes: usize,
-    pub ns: f64,
-}
-
-/// The fields of a record's line that describe another program's call.
-#[derive(Deserialize)]
-struct OtherLine {
-    subject: Option<String>,
-    mpi: Option<String>,
-    team: Option<String>,
-    #[serde(default)]
-    lineweave: bool,
-    collective: Collective,
-    ranks: usize,
-    #[serde(default)]
-    bytes: usize,
-    median_ns: f64,
-}
-
-/// Subjects of a record that are parts of a call, and not a whole call.
-const PIECES: [&str; 2] = ["memcpy", "byte-floor"];
-
-impl Other {
-    /// Returns whether the call is the same, in the same kind of team where both have one.
-    pub fn is_of(&self, team: Option<&str>, collective: Collective, ranks: usize, bytes: usize) -> bool {
-        let alike = self.team.is_none() || team.is_none() || self.team.as_deref() == team;
-        alike && (self.collective, self.ranks, self.bytes) == (collective, ranks, bytes)
-    }
-
-    /// Returns whether it is no library's, but a minimal exchange by hand.
-    pub fn is_floor(&self) -> bool {
-        self.name.ends_with("floor")
-    }
-
-    /// Adds a line of a record that is of another program; the fastest of its settings counts.
-    fn read(value: serde_json::Value, all: &mut Vec<Other>) {
-        // Lines without a collective, such as copies of memory, are of no call.
-        let Ok(line) = serde_json::from_value::<OtherLine>(value) else { return };
-        let calls = |name: &String| {
-            !line.lineweave && !name.starts_with("lineweave") && !PIECES.contains(&name.as_str())
-        };
-        let Some(name) = line.mpi.or(line.subject).filter(calls) else { return };
-        let OtherLine { team, collective, ranks, bytes, .. } = line;
-        let other = Other { name, team, collective, ranks, bytes, ns: line.median_ns };
-        let same =
-            |o: &&mut Other| o.name == other.name && o.is_of(other.team.as_deref(), collective, ranks, bytes);
-        match all.iter_mut().find(same) {
-            Some(there) => there.ns = there.ns.min(other.ns),
-            None => all.push(other),
-        }
-    }
-}
+use std::path::Path;
 
 /// One call as it was predicted and timed.
 #[derive(Debug)]
@@ -185,8 +85,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         || session.profile_option().is_some()
         || settings.profile.is_some();
     let record = match record {
-        Some(file) => Some(read_record(file)?),
-        None if !named && settings.topology == Source::Machine => kept_record(session),
+        Some(file) => Some(record::read(file)?),
+        None if !named && settings.topology == Source::Machine => record::kept(session),
         None => None,
     };
     let given = match settings.topology {
@@ -316,66 +216,9 @@ pub fn described(
     })
 }
 
-/// Replaces the home directory by `~`: reports are shown to others and must not tell whose home a file is in.
-fn public(origin: &str, home: Option<String>) -> String {
-    match home.filter(|home| home.len() > 1) {
-        Some(home) => origin.replace(&format!("{}/", home.trim_end_matches('/')), "~/"),
-        None => origin.to_owned(),
-    }
-}
-
 fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, CliError> {
     let hardware = Hardware::load(&Source::Synthetic(text.to_owned()));
     Ok(hardware.map_err(|e| CliError::malformed(file, what, e))?.topology)
-}
-
-/// Returns the times that `lineweave bench` kept of this machine. A file that cannot be used is said, and left alone.
-fn kept_record(session: &mut Session) -> Option<Record> {
-    let (_, profile) = session.cached_profile().ok()?;
-    let file = profile.with_file_name(KEPT_FILE);
-    let read = match lineweave::cache::text(&file) {
-        Ok(text) => text.map(|text| record_of(&text, &file)),
-        Err(why) => Some(Err(CliError::malformed(&file, WHAT, why))),
-    };
-    match read? {
-        Ok(record) => Some(record),
-        Err(why) => {
-            session.out.warn(&format!("{why}; it is set aside"));
-            None
-        }
-    }
-}
-
-/// The name of records in messages.
-const WHAT: &str = "bench record";
-
-fn read_record(file: &Path) -> Result<Record, CliError> {
-    record_of(&lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?, file)
-}
-
-fn record_of(text: &str, file: &Path) -> Result<Record, CliError> {
-    let (mut head, mut rows, mut others) = (None, Vec::new(), Vec::new());
-    for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-        let bad = |e: serde_json::Error| CliError::malformed(file, WHAT, format!("line {}: {e}", i + 1));
-        let value: serde_json::Value = serde_json::from_str(line).map_err(bad)?;
-        match (value["kind"].as_str(), value["subject"].as_str()) {
-            (Some("record"), _) => head = Some(serde_json::from_value(value).map_err(bad)?),
-            (Some("bench"), Some("lineweave")) => {
-                let row: Measured = serde_json::from_value(value).map_err(bad)?;
-                if !(1..=MAX_RANKS).contains(&row.ranks) {
-                    let found =
-                        format!("line {}: {} ranks, and a team has 1 to {MAX_RANKS}", i + 1, row.ranks);
-                    return Err(CliError::malformed(file, WHAT, found));
-                }
-                rows.push(row);
-            }
-            (Some("bench" | "mpi-time"), _) => Other::read(value, &mut others),
-            _ => {}
-        }
-    }
-    let head = head.ok_or_else(|| CliError::malformed(file, WHAT, "no line of kind `record`"))?;
-    let name = public(&file.display().to_string(), std::env::var("HOME").ok());
-    Ok(Record { name, file: file.to_owned(), head, rows, others })
 }
 
 /// Returns the question that such a call poses.
@@ -401,19 +244,5 @@ pub fn question(
         acc_bytes: None,
         uneven: None,
         shape,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::public;
-
-    #[test]
-    fn a_report_does_not_say_whose_home_a_profile_is_in() {
-        let origin = "profile /home/ada/.cache/lineweave/p.toml, measured";
-        let home = |path: &str| public(origin, Some(path.to_owned()));
-        assert_eq!(home("/home/ada"), "profile ~/.cache/lineweave/p.toml, measured");
-        assert_eq!(home("/home/ada/"), home("/home/ada"));
-        assert_eq!([home("/home/ad"), home("/"), public(origin, None)], [origin; 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a rank says to its launcher when it cannot become its program.
+//! Messages of a rank to its launcher: the end of a job whose program it cannot become.
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::{read, write};

@@ -6,7 +6,8 @@ mod gain;
 mod health;
 
 use super::choices::runs;
-use super::subject::{Measured, Subject};
+use super::record::Measured;
+use super::subject::Subject;
 use super::Figure;
 use crate::calls::Call;
 use crate::error::CliError;
