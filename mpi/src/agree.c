@@ -156,7 +156,9 @@ bool lwm_agree_all(struct lwm_comm *comm)
 
 void lwm_agree(struct lwm_comm *comm)
 {
-    uint64_t at = comm->agrees_at, spent = lwm_now_ns() - comm->since_ns;
+    uint64_t at = comm->agrees_at;
+    if (LWM_LIKELY(__atomic_load_n(&comm->position, __ATOMIC_RELAXED) != at)) return;
+    uint64_t spent = lwm_now_ns() - comm->since_ns;
     /* A call that another thread has started since goes before the attempt of this one. */
     if (!__atomic_compare_exchange_n(&comm->position, &at, at | AGREES, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
     tell_spent(comm);

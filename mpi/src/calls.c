@@ -305,13 +305,35 @@ int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_co
     return call.result;
 }
 
+/* Calls below this time are short: to read the clock twice takes a noticeable part of them. */
+enum { BRIEF_NS = 2000, UNTIMED = 7 };
+
+/* Returns whether a call on a communicator that may get a team is to be timed. */
+static bool is_due(struct lwm_comm *comm)
+{
+    if (comm->way != LWM_NEW) return false;
+    if (comm->untimed_left == 0) return true;
+    comm->untimed_left--;
+    comm->untimed++;
+    return false;
+}
+
+/* Counts a timed call of a communicator that may get a team, and those like it that were not timed. */
+static void spend(struct lwm_comm *comm, uint64_t took)
+{
+    if (comm->way != LWM_NEW) return;
+    comm->passed_ns += took * (1 + comm->untimed);
+    comm->untimed = 0;
+    comm->untimed_left = took < BRIEF_NS ? UNTIMED : 0;
+}
+
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
 {
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     call->why = why;
     if (LWM_UNLIKELY(lwm_tracing)) lwm_trace_saw(why, call->bytes);
     /* All of them for a report, which adds their times up: calls of one kind on other communicators may take quite another time. */
-    bool timed = lwm_is_timed(count->passed) || lwm_settings.report || (call->comm && call->comm->way == LWM_NEW);
+    bool timed = lwm_is_timed(count->passed) || lwm_settings.report || (call->comm && is_due(call->comm));
     if (call->start_ns == 0 && timed) call->start_ns = lwm_now_ns();
     add(&count->passed, 1);
     add(&count->why[why], 1);
@@ -364,7 +386,7 @@ int lwm_passed(struct lwm_call *call, int result)
         add(&count->passed_timed, 1);
         add(&count->passed_ns, took);
         lwm_sample(&times_of(call)->theirs, (double)took);
-        if (comm && comm->way == LWM_NEW) comm->passed_ns += took;
+        if (comm) spend(comm, took);
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
     if (LWM_UNLIKELY(call->introduces) && all_went_in(call)) comm = introduced();

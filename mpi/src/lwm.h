@@ -256,6 +256,8 @@ struct lwm_comm {
     uint64_t calls;
     /* Time of the calls that passed while it was new, and the number of calls at which that is examined next. */
     uint64_t passed_ns, look_at;
+    /* Of short calls one in eight is timed, for all that were not since the last: how many are still to go by untimed, and how many have. */
+    uint32_t untimed_left, untimed;
     /* Its name, which all its ranks on this node compute alike (names.c), 0: none; the number of communicators that were made from it, and the
      * groups that made some. */
     uint64_t name, made;
