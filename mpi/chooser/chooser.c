@@ -7,7 +7,7 @@
  * 3. LINEWEAVE_RUN_SEEN names the process and the file for which this was done, so it is done once.
  * 4. A program that opens its MPI later and asks the loader for functions in it (dlopen, dlsym) gets those of lineweave's library,
  *    which is opened then. It finds the MPI among what is loaded.
- * 5. At the end of a process whose MPI was used without that, one line says so.
+ * 5. At the end of a process whose MPI was used without that, one line says so; also where `--mpi` named another one.
  *
  * A library has to be loaded before the MPI to stand before it, so the process starts anew. Rejected: to preload the libraries of all interfaces,
  * which define the same functions; to load one from here, which comes after the MPI. Any other program is left as it is, without a message. */
@@ -140,18 +140,12 @@ static int look_for_other(struct dl_phdr_info *info, size_t size, void *to) {
     (void)size;
     struct other *other = to;
     const char *name = last(info->dlpi_name);
-    if (begins(name, "liblineweave_mpi_") && strcmp(name, last(other->wanted)) != 0) other->found = name;
+    if (begins(name, "liblineweave_mpi_") && strcmp(name, last(other->wanted)) != 0) other->found = info->dlpi_name;
     return other->found != NULL;
 }
 
-/* Says so where the program starts its MPI past lineweave's functions. Where it has called them, they say it. */
-static void say_other(const struct other *other, const char *function, const char *mpi) {
-    static bool said;
-    char named[16], right[16];
-    if (!begins(function, "MPI_Init") || strstr(function, "ialized") || !lwm_speaks() || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) return;
-    fprintf(stderr, "lineweave: this program's MPI is %s, and the library for %s was preloaded; nothing is taken over. Try `lineweave run --mpi %s`\n",
-            last(mpi), kind_of(other->found, named, sizeof named), kind_of(other->wanted, right, sizeof right));
-}
+/* That library, and the MPI that the program has started past it, as far as is known. */
+static char other_ours[4096], other_mpi[4096];
 
 /* Returns lineweave's function of that name where `library` is a known MPI that has it; null: the loader answers. */
 __attribute__((visibility("hidden"), used)) void *dlsym_of(void *library, const char *name) {
@@ -167,7 +161,10 @@ __attribute__((visibility("hidden"), used)) void *dlsym_of(void *library, const 
     if (!theirs || !dladdr(theirs, &object) || !object.dli_fname || !ours_for(object.dli_fname, file, sizeof file)) return NULL;
     struct other other = {.wanted = file};
     dl_iterate_phdr(look_for_other, &other);
-    if (other.found) say_other(&other, name, object.dli_fname);
+    if (other.found && begins(name, "MPI_Init") && !strstr(name, "ialized")) {
+        snprintf(other_ours, sizeof other_ours, "%s", other.found);
+        snprintf(other_mpi, sizeof other_mpi, "%s", object.dli_fname);
+    }
     void *ours = other.found ? NULL : dlopen(file, RTLD_NOW | RTLD_LOCAL);
     return ours ? loaders_dlsym(ours, name) : NULL;
 }
@@ -192,9 +189,26 @@ static int look_for_mpi(struct dl_phdr_info *info, size_t size, void *to) {
     return 0;
 }
 
+#if defined(__x86_64__) && defined(__GLIBC__)
+/* Says that the program started another MPI than the one that was named. Where it has called lineweave's functions as well, they have said so. */
+static bool tell_other(void) {
+    if (!*other_ours) return false;
+    char file[4096], named[16], right[16];
+    void *library = dlopen(other_ours, RTLD_LAZY | RTLD_NOLOAD);
+    const bool *said = library ? loaders_dlsym(library, "lineweave_mpi_said") : NULL;
+    if ((said && *said) || !lwm_speaks() || !ours_for(other_mpi, file, sizeof file)) return true;
+    fprintf(stderr, "lineweave: this program's MPI is %s, and the library for %s was preloaded; nothing is taken over. Try `lineweave run --mpi %s`\n",
+            last(other_mpi), kind_of(other_ours, named, sizeof named), kind_of(file, right, sizeof right));
+    return true;
+}
+#else
+static bool tell_other(void) { return false; }
+#endif
+
 __attribute__((destructor)) static void tell(void) {
     struct used used = {0};
     char file[4096];
+    if (tell_other()) return;
     dl_iterate_phdr(look_for_mpi, &used);
     if (!used.mpi || used.ours || !lwm_speaks() || !ours_for(used.mpi, file, sizeof file)) return;
     void *library = dlopen(used.mpi, RTLD_LAZY | RTLD_NOLOAD);

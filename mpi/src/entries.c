@@ -67,12 +67,14 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *found)
     return 0;
 }
 
-/* Prints one line about an MPI of another interface, once, at the rank that speaks for all. */
+/* True once a line was printed about an MPI of another interface: the chooser asks for it. */
+bool lineweave_mpi_said;
+
+/* Prints that line, once, at the rank that speaks for all. */
 static void say_other(const char *path)
 {
-    static bool said;
     const char *file = strrchr(path, '/');
-    if (__atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !lwm_speaks()) return;
+    if (__atomic_exchange_n(&lineweave_mpi_said, true, __ATOMIC_RELAXED) || !lwm_speaks()) return;
     fprintf(stderr, "lineweave: this program's MPI is %s, and the library for " LWM_ABI_TITLE " was preloaded; nothing is taken over\n",
             file ? file + 1 : path);
 }
