@@ -194,9 +194,8 @@ static int look_for_mpi(struct dl_phdr_info *info, size_t size, void *to) {
 static bool tell_other(void) {
     if (!*other_ours) return false;
     char file[4096], named[16], right[16];
-    void *library = dlopen(other_ours, RTLD_LAZY | RTLD_NOLOAD);
-    const bool *said = library ? loaders_dlsym(library, "lineweave_mpi_said") : NULL;
-    if ((said && *said) || !lwm_speaks() || !ours_for(other_mpi, file, sizeof file)) return true;
+    const char *said = getenv(LWM_SAID);
+    if ((said && atol(said) == (long)getpid()) || !lwm_speaks() || !ours_for(other_mpi, file, sizeof file)) return true;
     fprintf(stderr, "lineweave: this program's MPI is %s, and the library for %s was preloaded; nothing is taken over. Try `lineweave run --mpi %s`\n",
             last(other_mpi), kind_of(other_ours, named, sizeof named), kind_of(file, right, sizeof right));
     return true;

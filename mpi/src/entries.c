@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum form { PLAIN, PROFILED, BY_HOST };
 
@@ -67,14 +68,15 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *found)
     return 0;
 }
 
-/* True once a line was printed about an MPI of another interface: the chooser asks for it. */
-bool lineweave_mpi_said;
-
-/* Prints that line, once, at the rank that speaks for all. */
+/* Prints one line about an MPI of another interface, once, at the rank that speaks for all, and tells the chooser (LWM_SAID). */
 static void say_other(const char *path)
 {
+    static bool said;
+    char process[24];
     const char *file = strrchr(path, '/');
-    if (__atomic_exchange_n(&lineweave_mpi_said, true, __ATOMIC_RELAXED) || !lwm_speaks()) return;
+    if (__atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !lwm_speaks()) return;
+    snprintf(process, sizeof process, "%ld", (long)getpid());
+    setenv(LWM_SAID, process, 1);
     fprintf(stderr, "lineweave: this program's MPI is %s, and the library for " LWM_ABI_TITLE " was preloaded; nothing is taken over\n",
             file ? file + 1 : path);
 }

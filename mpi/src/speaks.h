@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The variable that names the process in which a library has said that the program has another MPI. */
+#define LWM_SAID "LINEWEAVE_RUN_SAID"
+
 /* Returns whether this process prints messages: it is rank 0 by its launcher's variables, or has no launcher, and is not
  * told to be quiet. */
 static inline bool lwm_speaks(void)

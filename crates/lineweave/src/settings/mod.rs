@@ -24,7 +24,7 @@ pub const PREFIX: &str = "LINEWEAVE_";
 const ROOT: &str = "LINEWEAVE_ROOT";
 
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`; `LINEWEAVE_RUN_*` are for `mpi/chooser` and the command that it starts.
-pub const LAUNCHERS: [&str; 11] = [
+pub const LAUNCHERS: [&str; 12] = [
     "LINEWEAVE_TEAM_FD",
     "LINEWEAVE_RANK",
     "LINEWEAVE_MPI_REPORT",
@@ -32,6 +32,7 @@ pub const LAUNCHERS: [&str; 11] = [
     "LINEWEAVE_MPI_TRACE",
     "LINEWEAVE_MPI_SPAWN",
     "LINEWEAVE_RUN_COMMAND",
+    "LINEWEAVE_RUN_SAID",
     "LINEWEAVE_RUN_SEEN",
     "LINEWEAVE_RUN_TOOLS",
     "LINEWEAVE_RUN_OPENMP",
