@@ -142,6 +142,12 @@ pub enum DefinitionError {
         /// The names that ship with lineweave.
         known: String,
     },
+    /// A subject that is no definition was named beside others.
+    #[error("`{name}` is measured by itself: name nothing beside it")]
+    Alone {
+        /// The subject.
+        name: String,
+    },
 }
 
 impl Definition {

@@ -91,7 +91,7 @@ pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
 /// Name of the file in which the machine's latest times are kept, beside its profile, for `lineweave report`.
 pub const KEPT_FILE: &str = "bench.jsonl";
 
-/// Replaces what is kept of this machine with the lines of a record: of other collectives and programs the earlier times stay. Returns the file.
+/// Replaces what is kept of this machine with the lines of a record: of calls that it did not measure the earlier times stay. Returns the file.
 ///
 /// # Errors
 /// [`CliError::NoCache`]; [`CliError::Write`].
@@ -104,12 +104,14 @@ pub fn keep(node: &NodeInfo, lines: &[String]) -> Result<PathBuf, CliError> {
     Ok(file)
 }
 
-/// Returns the times of a record, its first line, and the earlier times of what it did not measure.
+/// Returns the first line of a record, its times, and the earlier times of calls that it did not measure.
 fn merged(before: &str, lines: &[String]) -> String {
     let timed = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).ok()?;
-        let kind = value["kind"].as_str().filter(|kind| ["bench", "mpi-time"].contains(kind))?;
-        Some((kind.to_owned(), value["collective"].as_str()?.to_owned()))
+        let is_time = value["kind"].as_str().is_some_and(|kind| ["bench", "mpi-time"].contains(&kind));
+        // What every line of one call has alike, whoever carried it out.
+        let call = ["kind", "mpi", "collective", "ranks", "team", "bytes"].map(|key| value[key].to_string());
+        is_time.then_some(call)
     };
     let new: BTreeSet<_> = lines.iter().filter_map(|line| timed(line)).collect();
     let stays = |line: &&str| timed(line).is_some_and(|of| !new.contains(&of));
@@ -166,6 +168,12 @@ mod tests {
         assert_eq!(before, [head(1), bench("bcast", 1), bench("barrier", 2), String::new()].join("\n"));
         let after = merged(&before, &[head(2), bench("bcast", 3)]);
         assert_eq!(after, [head(2), bench("bcast", 3), bench("barrier", 2), String::new()].join("\n"));
+        let longer = bench("bcast", 5).replace('}', r#","bytes":64}"#);
+        let wider = merged(&after, &[head(3), longer.clone()]);
+        assert!(
+            wider.contains(&longer) && wider.contains(&bench("bcast", 3)),
+            "another length is another call: {wider}"
+        );
         let of_mpi = bench("bcast", 4).replace("bench", "mpi-time");
         let both = merged(&after, &[head(3), of_mpi.clone()]);
         assert_eq!(both, [head(3), of_mpi, bench("bcast", 3), bench("barrier", 2), String::new()].join("\n"));

@@ -15,7 +15,7 @@ use crate::bench::field::Field;
 use crate::bench::guidelines::{moved, violated};
 use crate::bench::load::{Load, Running};
 use crate::bench::record::{keep, write, Provenance};
-use crate::bench::{Case, Definition, Peers, Runner, Subject, Team};
+use crate::bench::{Case, Definition, DefinitionError, Peers, Runner, Subject, Team};
 use crate::error::CliError;
 use crate::files::directory;
 use crate::node::NodeInfo;
@@ -31,6 +31,9 @@ use lineweave_core::algorithm::spec::parts;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_tune::trial::TrialTeam;
 use std::path::PathBuf;
+
+/// Subjects that are no definitions, and are measured by themselves.
+const ALONE: [&str; 4] = ["python", "mpi", "apps", "first"];
 
 /// The kinds of team to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -330,6 +333,7 @@ fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
                 let text = text.map_err(|e| CliError::read(&path, "benchmark definition", e))?;
                 definitions.push(Definition::parse(name, &text)?);
             }
+            name if ALONE.contains(&name) => Err(DefinitionError::Alone { name: name.to_owned() })?,
             name => definitions.push(Definition::shipped(name)?),
         }
     }

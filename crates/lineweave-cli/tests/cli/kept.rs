@@ -231,6 +231,35 @@ fn a_profile_that_is_named_and_cannot_be_used_refuses_the_job() {
 }
 
 #[test]
+fn what_bench_kept_is_on_the_first_screen_of_a_report() {
+    let cache = Cache::new();
+    let page = cache.scratch.path().join("page.html");
+    let reported = || {
+        let outcome = cache.scratch.run(&["report", "-o", page.to_str().unwrap()]);
+        assert_eq!(outcome.status, Some(0), "{}", outcome.err);
+        (fs::read_to_string(&page).unwrap(), outcome.err)
+    };
+    assert!(reported().0.contains("`lineweave bench` adds the floor"));
+    let head = serde_json::json!({"kind": "record", "cpu": cache.here.cpu, "fingerprint": cache.here.id(),
+        "topology": cache.here.topology, "measured_at": "2026-01-02T03:04:05Z"});
+    let row = serde_json::json!({"kind": "bench", "subject": "lineweave", "collective": "barrier", "ranks": 2, "bytes": 0,
+        "team": "processes", "median_ns": 43210.0, "ci_low_ns": 43000.0, "ci_high_ns": 44000.0, "ratio_to_floor": 2.0,
+        "algorithm": "exchange layout=packed", "window_bytes": 0});
+    cache.put("bench.jsonl", &format!("{head}\n{row}\n"));
+    let (text, err) = reported();
+    assert!(
+        text.contains("barrier, 2 ranks: 43.2 us")
+            && text.contains(">floor<")
+            && text.contains("last at 2026-01-02T03:04:05Z"),
+        "{text}"
+    );
+    assert!(!err.contains("bench.jsonl"), "{err}");
+    cache.put("bench.jsonl", "{");
+    let (text, err) = reported();
+    assert!(!text.contains("43.2 us") && err.contains("bench.jsonl") && err.contains("set aside"), "{err}");
+}
+
+#[test]
 fn a_relative_cache_counts_as_none() {
     let cache = Cache::new();
     let home = cache.scratch.path().join("home");

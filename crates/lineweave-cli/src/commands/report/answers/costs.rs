@@ -52,9 +52,10 @@ pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
     let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
     let mut more = Vec::new();
     match &subject.record {
-        Some(record) => {
-            more.push(format!("Measured with the floor and other libraries at {}.", record.head.measured_at))
-        }
+        Some(record) => more.push(format!(
+            "Measured with the floor and other libraries, last at {}.",
+            record.head.measured_at
+        )),
         None if subject.here => {
             more.push("`lineweave bench` adds the floor, other libraries and intervals.".to_owned())
         }
