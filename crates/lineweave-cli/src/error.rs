@@ -348,6 +348,9 @@ pub enum CliError {
     /// An MPI that cannot be measured.
     #[error(transparent)]
     Host(#[from] crate::mpi::HostError),
+    /// A runtime of OpenMP that cannot be measured.
+    #[error(transparent)]
+    Openmp(#[from] crate::openmp::OpenmpError),
     /// Existing rules that differ from the new ones.
     #[error(
         "{path}: it is there and differs as shown, and was kept; --force replaces it, and -o names another"

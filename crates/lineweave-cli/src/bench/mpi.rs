@@ -202,6 +202,13 @@ pub fn median(values: &[f64]) -> f64 {
     stats(values, 0).median
 }
 
+/// Returns the value below which this share of the values lies; infinity for none.
+pub fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((sorted.len() as f64 * share) as usize).copied().unwrap_or(f64::INFINITY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

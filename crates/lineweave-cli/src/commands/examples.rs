@@ -26,6 +26,7 @@ const EXAMPLES: [Examples; 32] = [
                 "An MPI's own algorithms, for programs without lineweave",
                 "lineweave tune --for openmpi -o tuned.sh -- mpirun -n 4",
             ),
+            ("The settings of OpenMP, by number of threads", "lineweave tune --for libgomp --ranks 2,4"),
             ("Whether such a file makes anything slower", "lineweave tune --check tuned.sh -- mpirun -n 4"),
         ],
     ),

@@ -3,9 +3,6 @@
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::Form;
 
-/// Environment variables, each with its value.
-pub type Variables = Vec<(String, String)>;
-
 /// The numbers of ranks that a library's algorithm is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {

@@ -1,7 +1,8 @@
 //! The kinds of MPI libraries, and the way to force the algorithms of each.
 
-use super::{intel, mpich, openmpi, Algorithm, HostError, Variables};
+use super::{intel, mpich, openmpi, Algorithm, HostError};
 use crate::bench::installed::Mpi;
+use crate::script::Variables;
 use clap::ValueEnum;
 use lineweave_core::collective::Collective;
 use std::fmt;

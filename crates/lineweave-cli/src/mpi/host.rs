@@ -2,21 +2,17 @@
 
 use super::HostError;
 use crate::bench::installed::Mpi;
+use crate::capture::{capture, Captured};
 use crate::interrupt;
-use lineweave::sync::sleep;
 use std::ffi::OsString;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const PROGRAM: &str = include_str!("../../bench/mpi/channel.c");
 /// The time limit of a launch.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Interval between two checks of a launch.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// The facts that ranks report.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -137,61 +133,12 @@ impl Host {
         }
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.args(&self.words[1..]).arg(&self.program).arg(window_ms.to_string()).args(tasks);
-        // The launcher gets a process group of its own, so that all its processes can be ended.
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|e| (String::new(), format!("it cannot be started: {e}")))?;
-        let running = interrupt::running(&child);
-        let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
-        let ended = wait(&mut child);
-        drop(running);
-        let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
-        let (out, err) = (text(out), text(err));
+        let Captured { out, ended, .. } = capture(&mut command, PATIENCE);
         match ended {
-            Some(status) if status.success() => Ok(out),
-            Some(status) => {
-                let last = last_words(&err);
-                Err((
-                    out,
-                    format!("it ended with {status}{}", last.map(|l| format!(": {l}")).unwrap_or_default()),
-                ))
-            }
-            None => Err((out, format!("it was ended after {} s", PATIENCE.as_secs()))),
+            Ok(()) => Ok(out),
+            Err(how) => Err((out, how)),
         }
     }
-}
-
-/// Waits for the launcher, and ends it when it takes too long.
-fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
-    let start = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if start.elapsed() < PATIENCE => sleep(LOOK),
-            Ok(None) | Err(_) => {
-                interrupt::end_group(child.id());
-                let _ = child.wait();
-                return None;
-            }
-        }
-    }
-}
-
-fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut from) = from {
-            // Output before an error counts.
-            let _ = from.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
-/// Returns the last meaningful line of a launcher's output; frames and lines of dashes are skipped.
-fn last_words(text: &str) -> Option<String> {
-    let says = |line: &&str| line.chars().filter(|c| c.is_alphabetic()).count() > 8;
-    let last = text.lines().map(str::trim).rfind(says)?;
-    Some(last.chars().take(200).collect())
 }
 
 /// Reads `mpi RANKS NODES CPUS VERSION`.
@@ -232,12 +179,6 @@ mod tests {
             lines("WARNING: 3 things\nmpi 2 1 2 Open MPI\nbcast 8 10.0 12.5\nbarrier 0 3\nbcast 64\n");
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].task.as_str(), found[0].bytes, found[0].times.len()), ("bcast", 8, 2));
-    }
-
-    #[test]
-    fn what_launchers_say_last_is_no_frame() {
-        assert_eq!(last_words("it is not there: mpirun\n-----\n\n===\n").unwrap(), "it is not there: mpirun");
-        assert_eq!(last_words("---\n"), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Intel MPI's algorithms by the numbers of `I_MPI_ADJUST_*`, as Intel's Developer Reference lists them. A version that does not have a
 //! number ignores the setting, so each algorithm is measured, and none is trusted by its name.
 
-use super::algorithm::{always, never, of_rows, Algorithm, For, Row, Variables};
+use super::algorithm::{always, never, of_rows, Algorithm, For, Row};
+use crate::script::Variables;
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::Form;
 

@@ -19,7 +19,7 @@ mod order;
 pub mod rules;
 mod runs;
 
-pub use algorithm::{Algorithm, Variables};
+pub use algorithm::Algorithm;
 pub use curves::{Cell, Curves};
 pub use error::HostError;
 pub use flavour::Flavour;

@@ -1,7 +1,8 @@
 //! MPICH's algorithms by name, as its control variables take them. CH4's own collectives are switched off to force another algorithm:
 //! MPICH asks them first, and where all ranks are on one node they use shared memory without messages.
 
-use super::algorithm::{always, never, of_rows, Algorithm, For, Row, Variables};
+use super::algorithm::{always, never, of_rows, Algorithm, For, Row};
+use crate::script::Variables;
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::Form;
 

@@ -1,7 +1,8 @@
 //! Open MPI's component `tuned`: its algorithms by number, as `ompi_info --param coll tuned` lists them.
 
-use super::algorithm::{always, never, of_rows, of_two, Algorithm, For, Row, Variables};
+use super::algorithm::{always, never, of_rows, of_two, Algorithm, For, Row};
 use crate::bench::installed::Mpi;
+use crate::script::Variables;
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::Form;
 use std::collections::BTreeMap;

@@ -5,8 +5,9 @@
 //! launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
 //! other launches are left.
 
-use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Line, Variables};
+use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Line};
 use crate::bench::mpi::median;
+use crate::script::Variables;
 use lineweave_core::collective::Collective;
 
 /// The ping-pongs of every launch.

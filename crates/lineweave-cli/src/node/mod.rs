@@ -122,6 +122,11 @@ impl NodeInfo {
     }
 }
 
+/// Returns the number of programs that ran at the same time over the last minute.
+pub fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
 /// Returns a warning if the list of CPUs to bind to names CPUs that cannot be used.
 fn unusable(settings: &Settings, usable: &UsableCpus) -> Option<String> {
     let Bind::Cpus(wanted) = &settings.bind else { return None };

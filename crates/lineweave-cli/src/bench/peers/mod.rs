@@ -7,7 +7,7 @@ mod toolchain;
 
 pub use measurement::{stats, Measurement};
 pub use table::{Compiler, Peer, Setting};
-pub use toolchain::Toolchain;
+pub use toolchain::{BuildError, Source, Toolchain};
 
 use super::definition::Team;
 use super::subject::Subject;
@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use toolchain::BuildError;
 
 /// Reason why a peer gave no measurement.
 #[derive(Debug, thiserror::Error)]
@@ -128,7 +127,14 @@ impl Peers {
         fs::create_dir_all(directory).map_err(unusable)?;
         let mut peers = Vec::new();
         for peer in table::peers().map_err(PeerError::Table)? {
-            let program = match toolchain.make(&peer, directory) {
+            let Some(text) = peer.text() else {
+                let because = format!("{} does not ship", peer.source);
+                peers.push((peer, Err(because)));
+                continue;
+            };
+            let (program, file) = (peer.subject.to_string(), &peer.source);
+            let source = Source { program: &program, file, text, compiler: peer.compiler };
+            let program = match toolchain.make(&source, directory) {
                 Ok(program) => Ok(program),
                 Err(BuildError::Missing(because)) => Err(because),
                 Err(BuildError::Directory(source)) => return Err(unusable(source)),

@@ -1,6 +1,6 @@
 //! The system's compilers and OpenMP runtimes, and the build of a peer's program with them.
 
-use super::table::{Compiler, Peer, HEADER};
+use super::table::{Compiler, HEADER};
 use lineweave::cache;
 use std::ffi::OsStr;
 use std::fs;
@@ -20,6 +20,19 @@ pub struct Toolchain {
     pub libomp: Option<PathBuf>,
 }
 
+/// The source of a program, one file beside the header that all share.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The name of the program.
+    pub program: &'a str,
+    /// The name of the source file.
+    pub file: &'a str,
+    /// The text of the file.
+    pub text: &'a str,
+    /// The compiler that builds it.
+    pub compiler: Compiler,
+}
+
 /// Reason why a program was not made.
 #[derive(Debug)]
 pub enum BuildError {
@@ -35,14 +48,13 @@ impl Toolchain {
         Toolchain { cc: version_of("gcc"), cxx: version_of("g++"), libomp: find_libomp() }
     }
 
-    /// Makes a peer's program in `directory` unless it is there, and returns its path. The file name holds a digest of
-    /// everything that the program is made from, so that a new source or compiler makes a new program.
-    pub fn make(&self, peer: &Peer, directory: &Path) -> Result<PathBuf, BuildError> {
-        let text = peer.text().ok_or_else(|| missing(format!("{} does not ship", peer.source)))?;
-        let (compiler, libomp) = self.needs(peer)?;
+    /// Makes a program in `directory` unless it is there, and returns its path. The file name holds a digest of everything that
+    /// the program is made from, so that a new source or compiler makes a new program.
+    pub fn make(&self, source: &Source<'_>, directory: &Path) -> Result<PathBuf, BuildError> {
+        let (compiler, libomp) = self.needs(source.compiler)?;
         let mut digest = DefaultHasher::new();
-        (text, HEADER, &peer.compiler, compiler, libomp).hash(&mut digest);
-        let name = format!("{}-{:016x}", peer.subject, digest.finish());
+        (source.text, HEADER, &source.compiler, compiler, libomp).hash(&mut digest);
+        let name = format!("{}-{:016x}", source.program, digest.finish());
         let program = directory.join(&name);
         if cache::counts(&program) {
             return Ok(program);
@@ -50,15 +62,15 @@ impl Toolchain {
         // Each attempt has a directory of its own: two benchmarks, or two threads of one, may start at once.
         fs::create_dir_all(directory).map_err(BuildError::Directory)?;
         let work = tempfile::tempdir_in(directory).map_err(BuildError::Directory)?;
-        let made = compile(peer, text, &compiler.0, libomp, work.path())?;
+        let made = compile(source, &compiler.0, libomp, work.path())?;
         fs::rename(made, &program).map_err(BuildError::Directory)?;
         Ok(program)
     }
 
-    /// Returns the compiler and the library that a peer needs.
-    fn needs(&self, peer: &Peer) -> Result<(&(PathBuf, String), Option<&Path>), BuildError> {
+    /// Returns the compiler and the library that a program needs.
+    fn needs(&self, compiler: Compiler) -> Result<(&(PathBuf, String), Option<&Path>), BuildError> {
         let c = || self.cc.as_ref().ok_or_else(|| missing("gcc is not installed".to_owned()));
-        match peer.compiler {
+        match compiler {
             Compiler::C | Compiler::COpenmpGnu => Ok((c()?, None)),
             Compiler::Cxx20 => {
                 let cxx = self.cxx.as_ref();
@@ -80,16 +92,15 @@ fn missing(why: String) -> BuildError {
 
 /// Compiles and links in `work`; returns the program's path there.
 fn compile(
-    peer: &Peer,
-    text: &str,
+    made: &Source<'_>,
     compiler: &Path,
     libomp: Option<&Path>,
     work: &Path,
 ) -> Result<PathBuf, BuildError> {
-    let (source, program) = (work.join(&peer.source), work.join("program"));
-    fs::write(&source, text).map_err(BuildError::Directory)?;
+    let (source, program) = (work.join(made.file), work.join("program"));
+    fs::write(&source, made.text).map_err(BuildError::Directory)?;
     fs::write(work.join(HEADER.0), HEADER.1).map_err(BuildError::Directory)?;
-    let standard = match peer.compiler {
+    let standard = match made.compiler {
         Compiler::C | Compiler::COpenmpGnu | Compiler::COpenmpLlvm => "-std=gnu11",
         Compiler::Cxx20 => "-std=c++20",
     };
@@ -106,12 +117,12 @@ fn compile(
         let errors = String::from_utf8_lossy(&output.stderr);
         let first = errors.lines().find(|line| line.contains("error")).or_else(|| errors.lines().next());
         let reason = first.unwrap_or("no message").replace(&*work.to_string_lossy(), "");
-        Err(missing(format!("{} cannot build {}: {reason}", compiler.display(), peer.source)))
+        Err(missing(format!("{} cannot build {}: {reason}", compiler.display(), made.file)))
     };
     let (source, out) = (source.as_os_str(), program.as_os_str());
     let (o, c, m, dl) = (OsStr::new("-o"), OsStr::new("-c"), OsStr::new("-lm"), OsStr::new("-ldl"));
     let (standard, openmp) = (OsStr::new(standard), OsStr::new("-fopenmp"));
-    match (peer.compiler, libomp) {
+    match (made.compiler, libomp) {
         (Compiler::C | Compiler::Cxx20, _) => run(&[standard, source, o, out, m])?,
         (Compiler::COpenmpGnu, _) | (Compiler::COpenmpLlvm, None) => {
             run(&[standard, openmp, source, o, out, m, dl])?;

@@ -63,7 +63,7 @@ pub struct Arguments {
     #[arg(long = "collective", value_name = "NAME,..", value_delimiter = ',', value_parser = collective(), hide_possible_values = true)]
     collectives: Vec<Collective>,
     #[command(flatten)]
-    rules: rules::ForMpi,
+    rules: rules::ForOthers,
 }
 
 /// Reads a size that is a multiple of 8 bytes (f64 elements).

@@ -191,7 +191,7 @@ mod tests {
             ranks: Vec::new(),
             bytes: Vec::new(),
             collectives: Vec::new(),
-            rules: crate::commands::tune::rules::ForMpi::default(),
+            rules: crate::commands::tune::rules::ForOthers::default(),
         };
         Programme::of(&arguments, cpus)
     }

@@ -5,7 +5,7 @@ use super::figures::{Errors, Family, Figures, NotKept};
 use super::programme::Programme;
 use crate::bench::Team;
 use crate::error::CliError;
-use crate::node::NodeInfo;
+use crate::node::{self, NodeInfo};
 use crate::output::{table, Output};
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::model::Model;
@@ -66,7 +66,7 @@ pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<
         "{}: {} usable CPUs, {} B lines, {}",
         machine.cpu, node.usable.effective, machine.line_bytes, machine.topology
     ))?;
-    if let Some(load) = load().filter(|load| *load > 0.5) {
+    if let Some(load) = node::load().filter(|load| *load > 0.5) {
         out.line(&format!("  note: {load:.1} other programs are running on average; expect wide intervals"))?;
     }
     for warning in &node.warnings {
@@ -80,11 +80,6 @@ pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<
         ranks.join(", ")
     ))?;
     out.flush()
-}
-
-/// Returns the number of programs that ran at the same time over the last minute.
-fn load() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// Shows the few measured numbers that decide most, and names those that could not be measured.

@@ -5,12 +5,10 @@
 mod intel;
 mod mpich;
 mod openmpi;
-mod script;
 
-pub use script::{exports, ranks, Head};
-
-use super::{Algorithm, Flavour, HostError, Variables};
+use super::{Algorithm, Flavour, HostError};
 use crate::bench::installed::Mpi;
+use crate::script::Variables;
 use lineweave_core::collective::Collective;
 use std::path::{Path, PathBuf};
 

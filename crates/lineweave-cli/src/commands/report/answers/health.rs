@@ -4,6 +4,7 @@ use super::{time, Answer};
 use crate::commands::report::plots::measured_pairs;
 use crate::commands::report::subject::Subject;
 use crate::commands::report::Figure;
+use crate::node;
 use lineweave_core::machine::nearest;
 use lineweave_core::model::Model;
 use lineweave_core::topology::{Cpu, Level};
@@ -171,9 +172,8 @@ fn noticed(subject: &Subject) -> Vec<String> {
 /// Returns remarks on load and frequency of this machine at the moment.
 fn now(cpus: usize) -> Vec<String> {
     let read = |file: &str| std::fs::read_to_string(file).ok();
-    let load = read("/proc/loadavg").and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     let mut said = Vec::new();
-    if let Some(load) = load.filter(|load| *load > LOADED * cpus as f64) {
+    if let Some(load) = node::load().filter(|load| *load > LOADED * cpus as f64) {
         said.push(format!("Now: {load:.1} other programs run on {cpus} CPUs on average, so calls take longer than said here."));
     }
     let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");

@@ -1,5 +1,6 @@
 //! The choice of an algorithm for each length.
 
+use crate::bench::mpi::quantile;
 use crate::mpi::rules::{Rule, Table};
 use crate::mpi::{lengths, Algorithm, Curves, Effort, Runs, Setting};
 use lineweave_core::collective::Collective;
@@ -85,7 +86,7 @@ pub fn choose(effort: &Effort, runs: &Runs) -> Vec<Choice> {
                 let (nanos, launches) = (curves.at(name, bytes)?, curves.launches(name, bytes)?);
                 let sure = most(launches) < least(defaults);
                 let best = Best { algorithm: algorithm.clone(), nanos, sure };
-                (nanos <= BEATS * quarter(defaults)).then_some(best)
+                (nanos <= BEATS * quantile(defaults, 0.25)).then_some(best)
             };
             let all: Vec<Best> = of(runs, collective).filter_map(beats).collect();
             let fastest = all.iter().min_by(|a, b| a.nanos.total_cmp(&b.nanos));
@@ -106,13 +107,6 @@ fn least(values: &[f64]) -> f64 {
 
 fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
-}
-
-/// Returns the first quartile.
-fn quarter(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 4).copied().unwrap_or(f64::INFINITY)
 }
 
 /// Returns the geometric mean, over all choices, of the default's time divided by the chosen algorithm's.
