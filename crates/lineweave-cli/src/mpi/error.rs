@@ -53,9 +53,9 @@ pub enum HostError {
         /// The MPI that was asked for.
         wanted: &'static str,
     },
-    /// A number of ranks beside a launcher's line, which has one.
-    #[error("--ranks: expected none, since the launcher's line says how many ranks there are, as by `-n 2`")]
-    Ranks,
+    /// Numbers of ranks beside a launcher's line that has one.
+    #[error("--ranks: expected no {0} in the launcher's line beside it, since `-n` is added for each number of ranks")]
+    Ranks(String),
     /// No algorithm could be measured.
     #[error("nothing could be measured: {0}")]
     Nothing(String),

@@ -56,6 +56,8 @@ pub struct Host {
     pub command: String,
     /// The facts that the ranks reported.
     pub facts: Facts,
+    /// The number of ranks for which it is decided whether they share CPUs.
+    pub crowd: usize,
     words: Vec<OsString>,
     program: std::path::PathBuf,
     _directory: TempDir,
@@ -82,8 +84,15 @@ impl Host {
         let command =
             words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         let unknown = Facts { ranks: 0, nodes: 0, cpus: 0, version: String::new() };
-        let mut host =
-            Host { mpi, command, facts: unknown, words: words.to_vec(), program, _directory: directory };
+        let mut host = Host {
+            mpi,
+            command,
+            facts: unknown,
+            crowd: 0,
+            words: words.to_vec(),
+            program,
+            _directory: directory,
+        };
         let broken = |how: String| HostError::Broken { command: host.command.clone(), how };
         let said = host.said(&[], 0, &[]).map_err(|(_, how)| broken(how))?;
         let facts = said.lines().find_map(facts).ok_or_else(|| broken("no rank answered".to_owned()))?;
@@ -92,6 +101,7 @@ impl Host {
             Facts { nodes, .. } if nodes > 1 => Err(HostError::Nodes { command, nodes }),
             Facts { ranks, .. } if ranks < 2 => Err(HostError::Alone { command, ranks }),
             facts => {
+                host.crowd = facts.ranks;
                 host.facts = facts;
                 Ok(host)
             }
@@ -117,7 +127,7 @@ impl Host {
 
     /// Returns the settings for ranks that share CPUs.
     pub fn crowded(&self) -> &'static [(&'static str, &'static str)] {
-        self.mpi.crowded(self.facts.ranks, self.facts.cpus)
+        self.mpi.crowded(self.crowd, self.facts.cpus)
     }
 
     fn said(

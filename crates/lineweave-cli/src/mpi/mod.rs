@@ -5,7 +5,8 @@
 //! 2. [`Flavour`] knows the algorithms of a library of MPI, the settings that force them and the closed form of each.
 //! 3. [`Runs`] packs the forced algorithms into launches, one of each collective, and repeats them in rounds with the default.
 //! 4. [`Curves`] are the medians of the rounds.
-//! 5. [`rules`] writes choices of algorithms in the form that the library reads.
+//! 5. [`Models`] predict the time of each algorithm by those of messages.
+//! 6. [`rules`] writes choices of algorithms in the form that the library reads.
 
 mod algorithm;
 mod curves;
@@ -13,6 +14,7 @@ mod error;
 mod flavour;
 mod host;
 mod intel;
+mod models;
 mod mpich;
 mod openmpi;
 mod order;
@@ -24,5 +26,6 @@ pub use curves::{Cell, Curves};
 pub use error::HostError;
 pub use flavour::Flavour;
 pub use host::{lines, Facts, Failed, Host, Line};
+pub use models::{Models, MODELS};
 pub use order::Order;
 pub use runs::{lengths, task, with_reference, Effort, Runs, Setting};

@@ -68,10 +68,10 @@ impl Order<'_> {
 
     /// Warns where ranks share CPUs: the models do not hold there, and some settings are in force.
     pub fn warn_of_crowds(&self, host: &Host, session: &Session) {
-        if host.facts.ranks > host.facts.cpus {
+        if host.crowd > host.facts.cpus {
             session.out.warn(&format!(
                 "{} ranks share {} CPUs: models are for ranks that have one each",
-                host.facts.ranks, host.facts.cpus
+                host.crowd, host.facts.cpus
             ));
         }
         for (name, value) in host.crowded() {

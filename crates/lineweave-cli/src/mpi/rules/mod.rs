@@ -1,6 +1,6 @@
 //! Choices of algorithms in the form that a library of MPI reads: `export` lines, and files that they name.
 //!
-//! All rules are for one number of ranks on one node. Lengths that were not measured keep the library's own choice.
+//! All rules are for one node. Lengths and numbers of ranks that were not measured keep the library's own choice.
 
 mod intel;
 mod mpich;
@@ -23,19 +23,31 @@ pub struct Rule {
     pub choice: Option<Algorithm>,
 }
 
-/// The rules of a collective, from length 0 on without a gap.
+/// The rules for a number of ranks, from length 0 on without a gap.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Team {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// The rules, by length.
+    pub rules: Vec<Rule>,
+}
+
+/// The rules of a collective.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     /// The collective.
     pub collective: Collective,
-    /// The rules of the collective, by length.
-    pub rules: Vec<Rule>,
+    /// The rules by number of ranks, the least first.
+    pub teams: Vec<Team>,
 }
 
 impl Table {
-    /// Returns whether no algorithm is chosen.
-    pub fn is_empty(&self) -> bool {
-        self.rules.iter().all(|rule| rule.choice.is_none())
+    /// Makes the table of a collective from rules for several numbers of ranks. Where no algorithm is chosen, nothing is ruled.
+    pub fn new(collective: Collective, teams: impl IntoIterator<Item = Team>) -> Table {
+        let mut teams: Vec<Team> =
+            teams.into_iter().filter(|team| team.rules.iter().any(|rule| rule.choice.is_some())).collect();
+        teams.sort_by_key(|team| team.ranks);
+        Table { collective, teams }
     }
 }
 
@@ -61,21 +73,15 @@ pub fn can_say(flavour: Flavour, algorithm: &Algorithm) -> bool {
 ///
 /// # Errors
 /// [`HostError::Nothing`] where the library lacks the data that its rules are made from.
-pub fn write(
-    flavour: Flavour,
-    mpi: &Mpi,
-    tables: &[Table],
-    ranks: usize,
-    script: &Path,
-) -> Result<Written, HostError> {
-    let tables: Vec<&Table> = tables.iter().filter(|t| !t.is_empty()).collect();
+pub fn write(flavour: Flavour, mpi: &Mpi, tables: &[Table], script: &Path) -> Result<Written, HostError> {
+    let tables: Vec<&Table> = tables.iter().filter(|t| !t.teams.is_empty()).collect();
     if tables.is_empty() {
         return Ok(Written { variables: Vec::new(), files: Vec::new() });
     }
     match flavour {
-        Flavour::Openmpi => Ok(openmpi::write(&tables, ranks, script)),
-        Flavour::Mpich => mpich::write(mpi, &tables, ranks, script),
-        Flavour::Intel => Ok(intel::write(&tables, ranks)),
+        Flavour::Openmpi => Ok(openmpi::write(&tables, script)),
+        Flavour::Mpich => mpich::write(mpi, &tables, script),
+        Flavour::Intel => Ok(intel::write(&tables)),
     }
 }
 
@@ -103,26 +109,32 @@ mod tests {
         };
         let rule = |from, to, choice| Rule { from, to, choice };
         let (bcast, allgather, barrier) = (Collective::Bcast, Collective::Allgather, Collective::Barrier);
+        let team = |ranks, rules| Team { ranks, rules };
         vec![
-            Table { collective: barrier, rules: vec![rule(0, 0, choice(barrier, "k_dissemination", "4"))] },
-            Table {
-                collective: bcast,
-                rules: vec![
-                    rule(0, 181, choice(bcast, "binomial", "6")),
-                    rule(182, 5792, None),
-                    rule(5793, 1 << 20, choice(bcast, "chain", "2")),
+            Table::new(barrier, [team(4, vec![rule(0, 0, choice(barrier, "k_dissemination", "4"))])]),
+            Table::new(
+                bcast,
+                [
+                    team(5, vec![rule(0, 64, choice(bcast, "binomial", "6"))]),
+                    team(
+                        4,
+                        vec![
+                            rule(0, 181, choice(bcast, "binomial", "6")),
+                            rule(182, 5792, None),
+                            rule(5793, 1 << 20, choice(bcast, "chain", "2")),
+                        ],
+                    ),
+                    team(2, vec![rule(0, 64, None)]),
                 ],
-            },
-            Table { collective: allgather, rules: vec![rule(0, 64, choice(allgather, "ring", "4"))] },
+            ),
+            Table::new(allgather, [team(4, vec![rule(0, 64, choice(allgather, "ring", "4"))])]),
         ]
     }
 
     #[test]
-    fn nothing_is_written_where_nothing_is_chosen() {
-        let none =
-            Table { collective: Collective::Bcast, rules: vec![Rule { from: 0, to: 8, choice: None }] };
-        assert!(none.is_empty());
-        assert!(!tables()[1].is_empty());
+    fn only_numbers_of_ranks_with_a_choice_are_ruled() {
+        let teams: Vec<usize> = tables()[1].teams.iter().map(|team| team.ranks).collect();
+        assert_eq!(teams, [4, 5]);
         assert!(beside(Path::new("t.sh"), "rules").is_absolute());
     }
 }

@@ -1,11 +1,11 @@
 //! Rules for MPICH: the trees of `MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE` and of CH4's POSIX part, made from those inside the library.
 //!
 //! A tree in a file replaces the shipped one, and a collective that it lacks cannot be called. So the shipped trees are copied from the
-//! library's file, and for each ruled collective the branch `comm_type=intra` gets a first branch for this number of ranks. For all lengths
-//! without a rule that branch repeats the shipped one. Operators that do not commute or are user-defined, and buffers in place, keep the
+//! library's file, and for each ruled collective the branch `comm_type=intra` gets a branch for each number of ranks. For all lengths
+//! without a rule such a branch repeats the shipped one. Operators that do not commute or are user-defined, and buffers in place, keep the
 //! shipped branch.
 
-use super::{beside, Rule, Table, Written};
+use super::{beside, Rule, Table, Team, Written};
 use crate::bench::installed::Mpi;
 use crate::mpi::{mpich, Algorithm, HostError};
 use lineweave_core::collective::Collective;
@@ -33,17 +33,17 @@ pub(super) fn can_say(algorithm: &Algorithm) -> bool {
     !UNSAID.contains(&algorithm.value.as_str()) && !mpich::is_shared(algorithm)
 }
 
-pub(super) fn write(mpi: &Mpi, tables: &[&Table], ranks: usize, script: &Path) -> Result<Written, HostError> {
+pub(super) fn write(mpi: &Mpi, tables: &[&Table], script: &Path) -> Result<Written, HostError> {
     let library = std::fs::read(mpi.library()).map_err(|e| lacks(mpi, &e.to_string()))?;
     let shipped =
         |mark: &str| tree(&library, mark).ok_or_else(|| lacks(mpi, "it has no tree of choices within"));
     let (mut own, mut posix) = (shipped(OWN)?, shipped(POSIX)?);
     for table in tables {
         let rest = |why: &str| lacks(mpi, why);
-        own = ruled(&own, table, ranks, &|rule, shipped| said(table.collective, rule, shipped))
+        own = ruled(&own, table, &|rule, shipped| said(table.collective, rule, shipped))
             .ok_or_else(|| rest("its tree has a collective in another form"))?;
         // CH4's shared memory is asked first; it passes other calls on.
-        if let Some(changed) = ruled(&posix, table, ranks, &|rule, shipped| handed_on(rule, shipped)) {
+        if let Some(changed) = ruled(&posix, table, &|rule, shipped| handed_on(rule, shipped)) {
             posix = changed;
         }
     }
@@ -103,31 +103,40 @@ fn object(text: &str) -> Option<&str> {
     None
 }
 
-/// Returns the tree with rules for this number of ranks, or `None` where it does not have the collective.
-fn ruled(tree: &str, table: &Table, ranks: usize, of: &dyn Fn(&Rule, &str) -> String) -> Option<String> {
+/// Returns the tree with the rules of a table, or `None` where it does not have the collective. `of` makes the branch of a rule from the
+/// shipped one.
+fn ruled(tree: &str, table: &Table, of: &dyn Fn(&Rule, &str) -> String) -> Option<String> {
     let key = format!("\"collective={}\":{{\"comm_type=intra\":", table.collective.name());
     let at = tree.find(&key)? + key.len();
     let shipped = object(&tree[at..])?;
+    let team = |team: &Team| {
+        let ours = by_length(table.collective, team, shipped, of);
+        format!("\"comm_size<{0}\":{shipped},\"comm_size<={0}\":{ours},", team.ranks)
+    };
+    let teams: String = table.teams.iter().map(team).collect();
+    let branch = format!("{{{teams}\"comm_size=any\":{shipped}}}");
+    Some(format!("{}{branch}{}", &tree[..at], &tree[at + shipped.len()..]))
+}
+
+/// Returns the branch of a number of ranks.
+fn by_length(
+    collective: Collective,
+    team: &Team,
+    shipped: &str,
+    of: &dyn Fn(&Rule, &str) -> String,
+) -> String {
     let mut lengths = Vec::new();
-    for rule in &table.rules {
+    for rule in &team.rules {
         let branch = of(rule, shipped);
-        lengths.push(match table.collective {
-            Collective::Barrier => return Some(branched(tree, at, shipped, ranks, &branch)),
-            Collective::Allgather => format!("\"total_msg_size<={}\":{branch}", rule.to * ranks as u64),
+        lengths.push(match collective {
+            Collective::Barrier => return branch,
+            Collective::Allgather => format!("\"total_msg_size<={}\":{branch}", rule.to * team.ranks as u64),
             _ => format!("\"avg_msg_size<={}\":{branch}", rule.to),
         });
     }
-    let any =
-        if table.collective == Collective::Allgather { "total_msg_size=any" } else { "avg_msg_size=any" };
-    lengths.push(format!("\"{any}\":{shipped}"));
-    Some(branched(tree, at, shipped, ranks, &format!("{{{}}}", lengths.join(","))))
-}
-
-fn branched(tree: &str, at: usize, shipped: &str, ranks: usize, ours: &str) -> String {
-    let branch = format!(
-        "{{\"comm_size<{ranks}\":{shipped},\"comm_size<={ranks}\":{ours},\"comm_size=any\":{shipped}}}"
-    );
-    format!("{}{branch}{}", &tree[..at], &tree[at + shipped.len()..])
+    let size = if collective == Collective::Allgather { "total_msg_size" } else { "avg_msg_size" };
+    lengths.push(format!("\"{size}=any\":{shipped}"));
+    format!("{{{}}}", lengths.join(","))
 }
 
 /// Returns the branch of MPICH's own tree for a rule.
@@ -179,18 +188,19 @@ mod tests {
     }
 
     #[test]
-    fn a_collectives_branch_gets_this_number_of_ranks() {
+    fn a_collectives_branch_gets_the_numbers_of_ranks() {
         let all = tables();
         let of = |i: usize| {
             let table = &all[i];
-            ruled(TREE, table, 4, &|rule, shipped| said(table.collective, rule, shipped)).unwrap()
+            ruled(TREE, table, &|rule, shipped| said(table.collective, rule, shipped)).unwrap()
         };
         let shipped = "{\"algorithm=MPIR_Bcast_intra_binomial\":{}}";
         let golden = format!(
             "{{\"collective=bcast\":{{\"comm_type=intra\":{{\"comm_size<4\":{shipped},\"comm_size<=4\":{{\
              \"avg_msg_size<=181\":{{\"algorithm=MPIR_Bcast_intra_6\":{{}}}},\"avg_msg_size<=5792\":{shipped},\
              \"avg_msg_size<=1048576\":{{\"algorithm=MPIR_Bcast_intra_2\":{{}}}},\"avg_msg_size=any\":{shipped}}},\
-             \"comm_size=any\":{shipped}}},\"comm_type=inter\""
+             \"comm_size<5\":{shipped},\"comm_size<=5\":{{\"avg_msg_size<=64\":{{\"algorithm=MPIR_Bcast_intra_6\":{{}}}},\
+             \"avg_msg_size=any\":{shipped}}},\"comm_size=any\":{shipped}}},\"comm_type=inter\""
         );
         assert!(of(1).starts_with(&golden), "{}", of(1));
         assert!(of(2).contains("\"total_msg_size<=256\":{\"algorithm=MPIR_Allgather_intra_4\":{}}"));
@@ -200,12 +210,12 @@ mod tests {
         }
         let mut other = all[1].clone();
         other.collective = Collective::Alltoall;
-        assert_eq!(ruled(TREE, &other, 4, &|_, _| String::new()), None);
+        assert_eq!(ruled(TREE, &other, &|_, _| String::new()), None);
     }
 
     #[test]
     fn sums_keep_the_shipped_branch_for_operators_of_programs() {
-        let mut rule = tables()[1].rules[0].clone();
+        let mut rule = tables()[1].teams[0].rules[0].clone();
         let text = said(Collective::Allreduce, &rule, "{\"s\":{}}");
         assert!(
             text.starts_with("{\"is_commutative=yes\":{\"is_op_built_in=yes\":{\"count<pow2\":{\"s\":{}},"),

@@ -7,12 +7,12 @@ use crate::commands::draw::svg;
 use crate::commands::tune::words;
 use crate::error::CliError;
 use crate::files::replace;
-use crate::mpi::{HostError, Order};
+use crate::mpi::{HostError, Models, Order};
 use crate::question::collective;
 use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::collective::Collective;
-use predicted::{models, Study};
+use predicted::Study;
 use report::Report;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let algorithms = flavour.algorithms(&host.mpi, host.facts.ranks, &effort.collectives);
     order.warn_of_crowds(&host, session);
     let runs = order.measure(&host, flavour, &effort, algorithms, session)?;
-    let models = models(&runs.channel).ok_or_else(|| {
+    let models = Models::fit(&runs.channel).ok_or_else(|| {
         HostError::Nothing("messages have no times that a model can be fitted to".to_owned())
     })?;
     let study = Study::of(&host.facts, &effort, &runs, &models);

@@ -1,15 +1,11 @@
-//! Models of the channel, their predictions for each algorithm, and the algorithm that the default is.
+//! The models' predictions for each algorithm beside its times, and the algorithm that the default is.
 
-use crate::mpi::{lengths, Curves, Effort, Facts, Runs, Setting};
+use crate::mpi::{lengths, Effort, Facts, Models, Runs, Setting, MODELS};
 use lineweave_core::collective::Collective;
-use lineweave_lab::models::channel::{fit, Channel, Exchange, Timed};
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 use lineweave_lab::models::named::{name, Candidate, Stretch};
-use lineweave_lab::models::{Call, Form, Published};
 use serde::Serialize;
 
-/// The models, in the order of predictions.
-pub const MODELS: [&str; 3] = ["tau-Lop", "tau-Lop, written", "LogGP"];
 /// The lengths for which tau-Lop's mean error was published: messages, not barriers.
 const LONG: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
 
@@ -96,60 +92,6 @@ pub struct Study {
     pub absent: Vec<(Collective, String, String)>,
 }
 
-/// The models of a channel.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Models {
-    /// The channel of messages that their sender leaves unchanged: the peer may still have their cache lines.
-    pub kept: Channel,
-    /// The channel of messages that their sender has just written, as where a collective forwards or reduces: the receiver must fetch
-    /// their lines.
-    pub written: Channel,
-}
-
-/// Returns the models that are fitted to the timings.
-pub fn models(curves: &Curves) -> Option<Models> {
-    let exchanges = |prefix: &str, alone: Option<&str>| -> Vec<Exchange> {
-        let tau = |task: &str| match alone {
-            Some(alone) if task == alone => Some(1),
-            _ => task.strip_prefix(prefix)?.parse().ok(),
-        };
-        let of = curves
-            .cells()
-            .filter_map(|(cell, nanos)| Some(Exchange { tau: tau(&cell.task)?, bytes: cell.bytes, nanos }));
-        of.collect()
-    };
-    let timed = |ring: &str, alone: &str| {
-        fit(&Timed {
-            exchanges: exchanges(ring, Some(alone)),
-            folds: exchanges("fold", None),
-            copies: exchanges("copy", None),
-            send: curves.at("send", 8)?,
-            gap: curves.at("stream", 0)?,
-        })
-    };
-    Some(Models { kept: timed("ring", "pingpong")?, written: timed("turn", "passing")? })
-}
-
-/// Returns the predictions of a form by all models; that of written messages includes the copies within a rank's own memory.
-fn predicted(
-    models: &Models,
-    collective: Collective,
-    form: Form,
-    ranks: usize,
-    bytes: u64,
-) -> [Option<f64>; 3] {
-    // The length of a closed form is that of the whole message.
-    let whole = match collective {
-        Collective::Allgather | Collective::Alltoall => bytes * ranks as u64,
-        _ => bytes,
-    };
-    let call = Call { gamma: models.kept.gamma.as_ref(), ..Call::new(form, ranks, whole) };
-    let of = |model: &dyn Published| model.collective(&call).ok().map(|reading| reading.nanos);
-    let own = models.written.own_copies(form, ranks, whole);
-    let written = of(&models.written.tau_lop).and_then(|ns| Some(ns + own?));
-    [of(&models.kept.tau_lop), written, of(&models.kept.loggp)]
-}
-
 impl Study {
     /// Compares the measured times with the predicted ones.
     pub fn of(facts: &Facts, effort: &Effort, runs: &Runs, models: &Models) -> Study {
@@ -160,7 +102,7 @@ impl Study {
                     let collective = algorithm.collective;
                     for bytes in lengths(collective, &effort.bytes) {
                         let Some(measured_ns) = times.at(collective.name(), bytes) else { continue };
-                        let of = |form| predicted(models, collective, form, facts.ranks, bytes);
+                        let of = |form| models.predict(collective, form, facts.ranks, bytes);
                         rows.push(Row {
                             collective,
                             algorithm: algorithm.name.clone(),
@@ -264,7 +206,8 @@ fn named(collective: Collective, defaults: &[Default], rows: &[Row]) -> Vec<Name
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::{Algorithm, Cell};
+    use crate::mpi::{Algorithm, Cell, Curves};
+    use lineweave_lab::models::Form;
 
     /// Checks a library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring
     /// beyond.
@@ -283,7 +226,7 @@ mod tests {
         timed.push(Cell::new("copy4", 8), 1.0);
         timed.push(Cell::new("send", 8), 60.0);
         timed.push(Cell::new("stream", 0), 100.0);
-        let models = models(&timed).unwrap();
+        let models = Models::fit(&timed).unwrap();
         let effort = Effort {
             bytes: vec![8, 512, 4096, 1 << 18, 1 << 20, 1 << 22],
             collectives: vec![Collective::Bcast],
@@ -292,7 +235,7 @@ mod tests {
             channel: false,
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
-        let time = |form: Form, bytes| predicted(&models, Collective::Bcast, form, 4, bytes)[0].unwrap();
+        let time = |form: Form, bytes| models.predict(Collective::Bcast, form, 4, bytes)[0].unwrap();
         let mut default = Curves::default();
         let setting = |(name, form): (&str, Form)| {
             let mut times = Curves::default();

@@ -1,8 +1,8 @@
 //! Tables, JSON objects and the drawing of `lineweave lab mpi`.
 
-use super::predicted::{Models, Named, Row, Study, Wrong, MODELS};
+use super::predicted::{Named, Row, Study, Wrong};
 use crate::error::CliError;
-use crate::mpi::{Flavour, Host, Runs};
+use crate::mpi::{Flavour, Host, Models, Runs, MODELS};
 use crate::output::{table, Output};
 use crate::session::Session;
 use lineweave_core::collective::Collective;

@@ -28,6 +28,8 @@ pub struct Kind {
     pub at: &'static str,
     /// The heading of the times with the file's settings.
     pub with: &'static str,
+    /// Number of ranks, where it is the same for all cells.
+    pub ranks: Option<usize>,
 }
 
 /// Launches the library with these variables, which the words name in errors.
@@ -95,37 +97,45 @@ pub fn compared(cells: &[Cell], default: &Curves, ruled: &Curves) -> Vec<Compare
     cells.iter().filter_map(compare).collect()
 }
 
-/// Shows the comparison.
+/// Shows the comparison, and returns the number of slower cells.
 ///
 /// # Errors
-/// [`CliError::Slower`] where cells are slower.
-pub fn report(file: &Path, cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<(), CliError> {
+/// [`CliError::Output`].
+pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<usize, CliError> {
+    let slower = cells.iter().filter(|c| c.slower).count();
     let out = &mut session.out;
     if out.is_json() {
         cells.iter().try_for_each(|cell| out.object(kind.json, &cell.object(kind)))?;
-    } else {
-        let headings = [kind.task, kind.at, "default", kind.with, "ratio", "interval", ""];
-        let mut lines = table(&headings, &[1, 2, 3, 4, 5]);
-        for c in cells {
-            let at =
-                if kind.at == "bytes" { Bytes(c.cell.bytes).to_string() } else { c.cell.bytes.to_string() };
-            lines.add_row([
-                c.cell.task.clone(),
-                at,
-                Nanos(c.default_ns).to_string(),
-                Nanos(c.ruled_ns).to_string(),
-                format!("{:.2}", c.ratio),
-                format!("{:.2} to {:.2}", c.interval[0], c.interval[1]),
-                if c.slower { "slower".to_owned() } else { String::new() },
-            ]);
-        }
-        out.table(&lines)?;
-        let mean = (cells.iter().map(|c| c.ratio.ln()).sum::<f64>() / cells.len().max(1) as f64).exp();
-        out.line(&format!("geometric mean of the ratios {mean:.2}"))?;
+        return Ok(slower);
     }
-    match cells.iter().filter(|c| c.slower).count() {
+    let headings = [kind.task, kind.at, "default", kind.with, "ratio", "interval", ""];
+    let mut lines = table(&headings, &[1, 2, 3, 4, 5]);
+    for c in cells {
+        let at = if kind.at == "bytes" { Bytes(c.cell.bytes).to_string() } else { c.cell.bytes.to_string() };
+        lines.add_row([
+            c.cell.task.clone(),
+            at,
+            Nanos(c.default_ns).to_string(),
+            Nanos(c.ruled_ns).to_string(),
+            format!("{:.2}", c.ratio),
+            format!("{:.2} to {:.2}", c.interval[0], c.interval[1]),
+            if c.slower { "slower".to_owned() } else { String::new() },
+        ]);
+    }
+    out.table(&lines)?;
+    let mean = (cells.iter().map(|c| c.ratio.ln()).sum::<f64>() / cells.len().max(1) as f64).exp();
+    out.line(&format!("geometric mean of the ratios {mean:.2}"))?;
+    Ok(slower)
+}
+
+/// Ends a check.
+///
+/// # Errors
+/// [`CliError::Slower`] where cells are slower.
+pub fn verdict(file: &Path, slower: usize, cells: usize) -> Result<(), CliError> {
+    match slower {
         0 => Ok(()),
-        slower => Err(CliError::Slower { path: file.to_owned(), slower, cells: cells.len() }),
+        slower => Err(CliError::Slower { path: file.to_owned(), slower, cells }),
     }
 }
 
@@ -140,7 +150,8 @@ impl Compared {
             ("interval", json!(self.interval)),
             ("slower", json!(self.slower)),
         ];
-        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let ranks = kind.ranks.map(|ranks| ("ranks", json!(ranks)));
+        fields.into_iter().chain(ranks).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

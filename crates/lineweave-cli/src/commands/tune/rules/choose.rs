@@ -1,8 +1,8 @@
 //! The choice of an algorithm for each length.
 
 use crate::bench::mpi::quantile;
-use crate::mpi::rules::{Rule, Table};
-use crate::mpi::{lengths, Algorithm, Curves, Effort, Runs, Setting};
+use crate::mpi::rules::Rule;
+use crate::mpi::{lengths, Algorithm, Curves, Effort, Models, Runs, Setting};
 use lineweave_core::collective::Collective;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -14,6 +14,9 @@ const BEATS: f64 = 0.95;
 /// Ratio to the best time: within it, the algorithm of the previous length is kept, which makes fewer rules.
 const KEEPS: f64 = 1.03;
 
+/// Ratio to the best time within which the model's own choice counts as right.
+const RIGHT: f64 = 1.05;
+
 /// An algorithm and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Best {
@@ -23,6 +26,10 @@ pub struct Best {
     pub nanos: f64,
     /// True if the algorithm's slowest launch beat the default's fastest.
     pub sure: bool,
+    /// The time that tau-Lop predicts, where the algorithm has a closed form.
+    pub predicted_ns: Option<f64>,
+    /// The next best algorithm that was timed and its time; no name for the default.
+    pub next: (Option<String>, f64),
 }
 
 /// The choice for one collective and length.
@@ -40,7 +47,7 @@ pub struct Choice {
 
 impl Serialize for Choice {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = to.serialize_struct("Choice", 6)?;
+        let mut fields = to.serialize_struct("Choice", 9)?;
         let best = self.best.as_ref();
         fields.serialize_field("collective", &self.collective)?;
         fields.serialize_field("bytes", &self.bytes)?;
@@ -48,6 +55,9 @@ impl Serialize for Choice {
         fields.serialize_field("algorithm", &best.map(|b| &b.algorithm.name))?;
         fields.serialize_field("time_ns", &best.map(|b| b.nanos))?;
         fields.serialize_field("sure", &best.map(|b| b.sure))?;
+        fields.serialize_field("predicted_ns", &best.and_then(|b| b.predicted_ns))?;
+        fields.serialize_field("next", &best.and_then(|b| b.next.0.as_deref()))?;
+        fields.serialize_field("next_ns", &best.map(|b| b.next.1))?;
         fields.end()
     }
 }
@@ -73,8 +83,8 @@ fn of(runs: &Runs, collective: Collective) -> impl Iterator<Item = (&Algorithm, 
     runs.settings.iter().filter(wanted).filter_map(|s| Some((&s.algorithm, s.times.as_ref().ok()?)))
 }
 
-/// Returns the choice for every collective and length at which the default was timed.
-pub fn choose(effort: &Effort, runs: &Runs) -> Vec<Choice> {
+/// Returns the choice for every collective and length at which the default was timed, for so many ranks.
+pub fn choose(effort: &Effort, runs: &Runs, models: Option<&Models>, ranks: usize) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
     for &collective in &effort.collectives {
         let mut before: Option<Algorithm> = None;
@@ -85,7 +95,9 @@ pub fn choose(effort: &Effort, runs: &Runs) -> Vec<Choice> {
             let beats = |(algorithm, curves): (&Algorithm, &Curves)| {
                 let (nanos, launches) = (curves.at(name, bytes)?, curves.launches(name, bytes)?);
                 let sure = most(launches) < least(defaults);
-                let best = Best { algorithm: algorithm.clone(), nanos, sure };
+                let predicted_ns = predicted(models, algorithm, ranks, bytes);
+                let next = next(runs, algorithm, bytes, default_ns);
+                let best = Best { algorithm: algorithm.clone(), nanos, sure, predicted_ns, next };
                 (nanos <= BEATS * quantile(defaults, 0.25)).then_some(best)
             };
             let all: Vec<Best> = of(runs, collective).filter_map(beats).collect();
@@ -99,6 +111,51 @@ pub fn choose(effort: &Effort, runs: &Runs) -> Vec<Choice> {
         }
     }
     choices
+}
+
+/// Returns the time that tau-Lop predicts for an algorithm.
+fn predicted(models: Option<&Models>, algorithm: &Algorithm, ranks: usize, bytes: u64) -> Option<f64> {
+    models?.predict(algorithm.collective, algorithm.form?, ranks, bytes)[0]
+}
+
+/// Returns the fastest but this algorithm, and its time.
+fn next(runs: &Runs, but: &Algorithm, bytes: u64, default_ns: f64) -> (Option<String>, f64) {
+    let others = of(runs, but.collective).filter(|(algorithm, _)| *algorithm != but);
+    let times = others.filter_map(|(algorithm, curves)| {
+        Some((Some(&algorithm.name), curves.at(but.collective.name(), bytes)?))
+    });
+    let all = times.chain([(None, default_ns)]).min_by(|a, b| a.1.total_cmp(&b.1));
+    all.map_or((None, default_ns), |(name, nanos)| (name.cloned(), nanos))
+}
+
+/// The share of cells in which the model alone would have chosen well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByModel {
+    /// Cells in which the algorithm with the least predicted time takes at most 1.05 of the best time.
+    pub right: usize,
+    /// Cells in which at least two algorithms have predictions.
+    pub cells: usize,
+}
+
+/// Returns in how many cells tau-Lop's choice is near the best, by times of all algorithms.
+pub fn by_model(effort: &Effort, runs: &Runs, models: &Models, ranks: usize) -> ByModel {
+    let mut found = ByModel { right: 0, cells: 0 };
+    for &collective in &effort.collectives {
+        for bytes in lengths(collective, &effort.bytes) {
+            let timed = of(runs, collective).filter_map(|(algorithm, curves)| {
+                let predicted = predicted(Some(models), algorithm, ranks, bytes)?;
+                Some((predicted, curves.at(collective.name(), bytes)?))
+            });
+            let timed: Vec<(f64, f64)> = timed.collect();
+            let chosen = timed.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+            if let (Some(chosen), true) = (chosen, timed.len() > 1) {
+                let best = timed.iter().map(|t| t.1).fold(f64::INFINITY, f64::min);
+                found.cells += 1;
+                found.right += usize::from(chosen.1 <= RIGHT * best);
+            }
+        }
+    }
+    found
 }
 
 fn least(values: &[f64]) -> f64 {
@@ -115,27 +172,23 @@ pub fn gain(choices: &[Choice]) -> f64 {
     (each.sum::<f64>() / choices.len().max(1) as f64).exp()
 }
 
-/// Returns the choices as rules. Two lengths with different choices are separated at their geometric mean. The first rule begins at 0,
-/// and the last one ends at the longest measured length.
-pub fn tables(choices: &[Choice], effort: &Effort) -> Vec<Table> {
-    let table = |&collective: &Collective| {
-        let here: Vec<&Choice> = choices.iter().filter(|c| c.collective == collective).collect();
-        let mut rules: Vec<Rule> = Vec::new();
-        for (i, choice) in here.iter().enumerate() {
-            let to =
-                here.get(i + 1).map_or(choice.bytes, |next| choice.bytes.saturating_mul(next.bytes).isqrt());
-            let chosen = choice.best.as_ref().map(|b| b.algorithm.clone());
-            match rules.last_mut() {
-                Some(last) if last.choice == chosen => last.to = to,
-                last => {
-                    let from = last.map_or(0, |last| last.to + 1);
-                    rules.push(Rule { from, to, choice: chosen });
-                }
+/// Returns the choices of a collective as rules. Two lengths with different choices are separated at their geometric mean. The first rule
+/// begins at 0, and the last one ends at the longest measured length.
+pub fn rules(choices: &[Choice], collective: Collective) -> Vec<Rule> {
+    let here: Vec<&Choice> = choices.iter().filter(|c| c.collective == collective).collect();
+    let mut rules: Vec<Rule> = Vec::new();
+    for (i, choice) in here.iter().enumerate() {
+        let to = here.get(i + 1).map_or(choice.bytes, |next| choice.bytes.saturating_mul(next.bytes).isqrt());
+        let chosen = choice.best.as_ref().map(|b| b.algorithm.clone());
+        match rules.last_mut() {
+            Some(last) if last.choice == chosen => last.to = to,
+            last => {
+                let from = last.map_or(0, |last| last.to + 1);
+                rules.push(Rule { from, to, choice: chosen });
             }
         }
-        Table { collective, rules }
-    };
-    effort.collectives.iter().map(table).collect()
+    }
+    rules
 }
 
 #[cfg(test)]
@@ -186,12 +239,15 @@ mod tests {
     #[test]
     fn only_what_beats_the_default_is_chosen_and_neighbours_agree() {
         let (effort, runs) = runs();
-        let found = choose(&effort, &runs);
+        let found = choose(&effort, &runs, None, 4);
         let names: Vec<Option<(&str, bool)>> =
             found.iter().map(|c| c.best.as_ref().map(|b| (b.algorithm.name.as_str(), b.sure))).collect();
         // At 64 bytes the other algorithm is faster by 1; at 4 KiB the gain is too small; at 64 KiB one launch was as slow as the
         // default.
         assert_eq!(names, [Some(("fast", true)), Some(("fast", true)), None, Some(("other", false))]);
+        // The next best at 8 bytes is the other algorithm, at 64 KiB the default.
+        let next = |i: usize| found[i].best.as_ref().map(|b| b.next.clone());
+        assert_eq!((next(0), next(3)), (Some((Some("other".into()), 60.0)), Some((None, 990.0))));
         let expected = ((105.0f64 / 52.5).ln() + (100.0f64 / 70.0).ln() + (990.0f64 / 745.0).ln()) / 4.0;
         assert!((gain(&found) - expected.exp()).abs() < 1e-9);
         let names: Vec<String> = finalists(&effort, &runs).into_iter().map(|a| a.name).collect();
@@ -201,12 +257,14 @@ mod tests {
     #[test]
     fn rules_have_no_gap_and_end_where_it_was_measured() {
         let (effort, runs) = runs();
-        let tables = tables(&choose(&effort, &runs), &effort);
-        let rules: Vec<(u64, u64, Option<&str>)> = tables[0]
-            .rules
-            .iter()
-            .map(|r| (r.from, r.to, r.choice.as_ref().map(|c| c.name.as_str())))
-            .collect();
-        assert_eq!(rules, [(0, 512, Some("fast")), (513, 16384, None), (16385, 65536, Some("other"))]);
+        let rules: Vec<(u64, u64, Option<String>)> =
+            rules(&choose(&effort, &runs, None, 4), Collective::Bcast)
+                .into_iter()
+                .map(|r| (r.from, r.to, r.choice.map(|c| c.name)))
+                .collect();
+        assert_eq!(
+            rules,
+            [(0, 512, Some("fast".into())), (513, 16384, None), (16385, 65536, Some("other".into()))]
+        );
     }
 }

@@ -9,7 +9,7 @@ mod openmp;
 use super::Arguments as Tune;
 use crate::error::CliError;
 use crate::files::{replace, to_write};
-use crate::mpi::{Flavour, HostError};
+use crate::mpi::Flavour;
 use crate::node::NodeInfo;
 use crate::openmp::Runtime;
 use crate::script::fact;
@@ -50,7 +50,7 @@ pub struct ForOthers {
     /// Where the MPI is, if not where its launcher is
     #[arg(long, value_name = "PREFIX", requires = "launcher", help_heading = "For another library")]
     mpi: Option<PathBuf>,
-    /// The MPI's launcher and its options, without a program: mpirun -n 2
+    /// The MPI's launcher and its options, without a program: mpirun -n 2; without -n where --ranks has several numbers
     #[arg(last = true, value_name = "LAUNCHER", requires = "others", help_heading = "For another library")]
     launcher: Vec<OsString>,
 }
@@ -111,7 +111,6 @@ pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
     }
     match tune.rules.library.map(Library::kind) {
         Some(Kind::Openmp(runtime)) => openmp::run(tune, runtime, session),
-        Some(Kind::Mpi(_)) if !tune.ranks.is_empty() => Err(HostError::Ranks.into()),
         Some(Kind::Mpi(flavour)) => mpi::run(tune, flavour, session),
         None => Ok(()),
     }

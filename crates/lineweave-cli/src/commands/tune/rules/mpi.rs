@@ -4,18 +4,22 @@
 //! 2. Further rounds run the finalists and the default. Only their times decide, since the first round selected the finalists.
 //! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %.
 
-use super::choose::{self, choose, finalists, Choice};
+use super::choose::{self, by_model, choose, finalists, rules, ByModel, Choice};
 use super::{check, facts, keep, Kept};
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
-use crate::mpi::rules::{can_say, write};
-use crate::mpi::{lengths, task, with_reference, Cell, Effort, Flavour, Host, HostError, Order, Runs};
-use crate::output::table;
+use crate::mpi::rules::{can_say, write, Table, Team};
+use crate::mpi::{
+    lengths, task, with_reference, Cell, Effort, Flavour, Host, HostError, Models, Order, Runs,
+};
+use crate::output::{shell_word, table};
 use crate::script::{export_lines, exports, fact, Head, Variables};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[derive(Serialize)]
@@ -31,78 +35,152 @@ struct HeadObject<'a> {
     /// Number of cells for which an algorithm is chosen.
     chosen: usize,
     cells: usize,
+    /// Cells in which tau-Lop alone would have chosen within 5 % of the best.
+    model_right: Option<usize>,
+    /// Cells for which tau-Lop predicts at least two algorithms.
+    model_cells: Option<usize>,
     file: Option<String>,
 }
 
-/// Measures, chooses, shows and writes rules.
+#[derive(Serialize)]
+struct CellObject<'a> {
+    ranks: usize,
+    #[serde(flatten)]
+    choice: &'a Choice,
+}
+
+/// The outcome for a number of ranks.
+struct Tuned {
+    host: Host,
+    runs: Runs,
+    choices: Vec<Choice>,
+    by_model: Option<ByModel>,
+}
+
+/// Measures, chooses, shows and writes rules, for each number of ranks.
 ///
 /// # Errors
 /// [`CliError::Host`]; [`CliError::Kept`] where a file with other rules exists.
 pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), CliError> {
     let arguments = &tune.rules;
-    let order = order(tune);
-    let (host, found) = order.start()?;
-    if flavour != found {
-        return Err(HostError::Other { found: found.name(), wanted: flavour.name() }.into());
+    let launchers = launchers(tune)?;
+    let effort = order(tune, &[]).effort();
+    let mut tuned = Vec::new();
+    for (host, found) in hosts(tune, &launchers, session)? {
+        if flavour != found {
+            return Err(HostError::Other { found: found.name(), wanted: flavour.name() }.into());
+        }
+        tuned.push(raced(host, flavour, &order(tune, &[]), session)?);
     }
-    order.warn_of_crowds(&host, session);
-    let effort = order.effort();
-    let runs = raced(&order, &host, flavour, &effort, session)?;
-    let choices = choose(&effort, &runs);
-    let script = arguments.output.clone().unwrap_or_else(|| usual(flavour, host.facts.ranks));
-    let tables = choose::tables(&choices, &effort);
-    let mut written = write(flavour, &host.mpi, &tables, host.facts.ranks, &script)?;
+    let Some(Tuned { host, .. }) = tuned.first() else { return Ok(()) };
+    let ranks: Vec<usize> = tuned.iter().map(|t| t.host.facts.ranks).collect();
+    let script = arguments.output.clone().unwrap_or_else(|| usual(flavour, &ranks));
+    let table = |&collective: &Collective| {
+        let team = |t: &Tuned| Team { ranks: t.host.facts.ranks, rules: rules(&t.choices, collective) };
+        Table::new(collective, tuned.iter().map(team))
+    };
+    let tables: Vec<Table> = effort.collectives.iter().map(table).collect();
+    let mut written = write(flavour, &host.mpi, &tables, &script)?;
     if !written.variables.is_empty() {
         // The settings for ranks that share CPUs were in force during the measurement, so they belong to the rules.
         written.variables.extend(host.crowded().iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
     }
     let keeps = !arguments.dry_run && !written.variables.is_empty();
-    show(&host, flavour, &runs, &choices, keeps.then_some(&*script), session)?;
+    tuned.iter().try_for_each(|t| show(t, flavour, keeps.then_some(&*script), session))?;
     if !keeps {
         return Ok(());
     }
-    let text = head(&host, flavour, &runs, &effort, &choices)?.script(&export_lines(&written.variables));
-    let checked = format!(" -- {}", host.command);
-    let kept = Kept { script: &script, text, files: &written.files, before: "mpirun", checked: &checked };
+    let command = command(tune);
+    let head = head(&tuned, format!("lineweave tune --for {}{command}", flavour.value()), &effort)?;
+    let text = head.script(&export_lines(&written.variables));
+    let kept = Kept { script: &script, text, files: &written.files, before: "mpirun", checked: &command };
     keep(&kept, arguments.force, session)
 }
 
-/// Compares an MPI as it is and with the rules of a file.
+/// Compares an MPI as it is and with the rules of a file, for each number of ranks.
 ///
 /// # Errors
 /// [`CliError::Malformed`] for a file without `export` lines; [`CliError::Host`] when a launch fails, also by a wrong result;
 /// [`CliError::Slower`].
 pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Result<(), CliError> {
     let variables = exports(text).map_err(|why| CliError::malformed(file, check::WHAT, why))?;
-    let order = order(tune);
-    let (host, _) = order.start()?;
-    let effort = order.effort();
-    if let Some(of) = fact(text, "ranks").filter(|of| *of != host.facts.ranks.to_string()) {
-        session.out.warn(&format!(
-            "the file's rules are for {of} ranks, and the launcher starts {}",
-            host.facts.ranks
-        ));
-    }
+    let launchers = launchers(tune)?;
+    let hosts = hosts(tune, &launchers, session)?;
+    let effort = order(tune, &[]).effort();
     let tasks = with_reference(effort.collectives.iter().map(|c| task(*c, &effort.bytes)).collect());
-    let mut launch = |variables: &Variables, side: &str| {
-        host.launch(&tasks, effort.window_ms, variables).map_err(|failed| {
-            let command = format!("{}, {side}", host.command);
-            CliError::from(HostError::Broken { command, how: failed.how })
-        })
-    };
-    let bar = session.out.progress(2 * effort.rounds as u64);
-    let (default, ruled) = check::alternate(effort.rounds, &variables, &bar, file, &mut launch)?;
-    bar.finish_and_clear();
     let lengths =
         |&c: &Collective| lengths(c, &effort.bytes).into_iter().map(move |b| Cell::new(c.name(), b));
     let cells: Vec<Cell> = effort.collectives.iter().flat_map(lengths).collect();
-    let kind = check::Kind { json: "tune-mpi-check", task: "collective", at: "bytes", with: "with rules" };
-    check::report(file, &check::compared(&cells, &default, &ruled), &kind, session)
+    let (mut slower, mut all) = (0, 0);
+    for (host, _) in &hosts {
+        let ranks = host.facts.ranks;
+        if let Some(of) = fact(text, "ranks").filter(|of| !of.split(',').any(|of| of == ranks.to_string())) {
+            session
+                .out
+                .warn(&format!("the file's rules are for {of} ranks, and the launcher starts {ranks}"));
+        }
+        let mut launch = |variables: &Variables, side: &str| {
+            host.launch(&tasks, effort.window_ms, variables).map_err(|failed| {
+                let command = format!("{}, {side}", host.command);
+                CliError::from(HostError::Broken { command, how: failed.how })
+            })
+        };
+        let bar = session.out.progress(2 * effort.rounds as u64);
+        let (default, ruled) = check::alternate(effort.rounds, &variables, &bar, file, &mut launch)?;
+        bar.finish_and_clear();
+        if hosts.len() > 1 && !session.out.is_json() {
+            session.out.line(&format!("{ranks} ranks:"))?;
+        }
+        let compared = check::compared(&cells, &default, &ruled);
+        let kind = check::Kind {
+            json: "tune-mpi-check",
+            task: "collective",
+            at: "bytes",
+            with: "with rules",
+            ranks: Some(ranks),
+        };
+        slower += check::show(&compared, &kind, session)?;
+        all += compared.len();
+    }
+    check::verdict(file, slower, all)
 }
 
-fn order(tune: &Tune) -> Order<'_> {
+/// Returns the launcher's line for each number of ranks that was asked for; that on the command line where none was.
+fn launchers(tune: &Tune) -> Result<Vec<Vec<OsString>>, HostError> {
+    const NUMBERS: [&str; 4] = ["-n", "-np", "--np", "--n"];
+    let given = &tune.rules.launcher;
+    if tune.ranks.is_empty() {
+        return Ok(vec![given.clone()]);
+    }
+    if let Some(word) = given.iter().find(|word| NUMBERS.iter().any(|n| *word == n)) {
+        return Err(HostError::Ranks(word.to_string_lossy().into_owned()));
+    }
+    let of = |ranks: &u16| given.iter().cloned().chain(["-n".into(), ranks.to_string().into()]).collect();
+    Ok(tune.ranks.iter().collect::<BTreeSet<_>>().into_iter().map(of).collect())
+}
+
+/// Starts all ranks once. Where those of the largest team share CPUs, the settings for that are in force for all: the rules of one file are
+/// measured in one way.
+fn hosts(
+    tune: &Tune,
+    launchers: &[Vec<OsString>],
+    session: &Session,
+) -> Result<Vec<(Host, Flavour)>, HostError> {
+    let mut hosts = Vec::new();
+    for launcher in launchers {
+        hosts.push(order(tune, launcher).start()?);
+    }
+    let most = hosts.iter().map(|(host, _)| host.facts.ranks).max().unwrap_or_default();
+    hosts.iter_mut().for_each(|(host, _)| host.crowd = most);
+    if let Some((host, _)) = hosts.last() {
+        order(tune, &[]).warn_of_crowds(host, session);
+    }
+    Ok(hosts)
+}
+
+fn order<'a>(tune: &'a Tune, launcher: &'a [OsString]) -> Order<'a> {
     Order {
-        launcher: &tune.rules.launcher,
+        launcher,
         prefix: tune.rules.mpi.as_deref(),
         collectives: &tune.collectives,
         bytes: &tune.bytes,
@@ -112,64 +190,78 @@ fn order(tune: &Tune) -> Order<'_> {
     }
 }
 
-/// Runs one round of all algorithms, then rounds of those near the best.
-fn raced(
-    order: &Order<'_>,
-    host: &Host,
-    flavour: Flavour,
-    effort: &Effort,
-    session: &Session,
-) -> Result<Runs, CliError> {
-    let mut all = flavour.algorithms(&host.mpi, host.facts.ranks, &effort.collectives);
+/// Runs one round of all algorithms and of the channel, then rounds of the algorithms near the best.
+fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> Result<Tuned, CliError> {
+    let effort = order.effort();
+    let ranks = host.facts.ranks;
+    let mut all = flavour.algorithms(&host.mpi, ranks, &effort.collectives);
     all.retain(|algorithm| can_say(flavour, algorithm));
-    let first = order.measure(host, flavour, &Effort { rounds: 1, ..effort.clone() }, all, session)?;
-    Ok(order.measure(host, flavour, effort, finalists(effort, &first), session)?)
+    let first = Effort { rounds: 1, channel: true, ..effort.clone() };
+    let first = order.measure(&host, flavour, &first, all, session)?;
+    let models = Models::fit(&first.channel);
+    let runs = order.measure(&host, flavour, &effort, finalists(&effort, &first), session)?;
+    let choices = choose(&effort, &runs, models.as_ref(), ranks);
+    let by_model = models.map(|models| by_model(&effort, &first, &models, ranks));
+    Ok(Tuned { host, runs, choices, by_model })
 }
 
 /// Returns the default path of the `export` lines.
-fn usual(flavour: Flavour, ranks: usize) -> PathBuf {
-    PathBuf::from(format!("{}-{ranks}.sh", flavour.value()))
+fn usual(flavour: Flavour, ranks: &[usize]) -> PathBuf {
+    PathBuf::from(match ranks {
+        [ranks] => format!("{}-{ranks}.sh", flavour.value()),
+        _ => format!("{}.sh", flavour.value()),
+    })
 }
 
-fn head(
-    host: &Host,
-    flavour: Flavour,
-    runs: &Runs,
-    effort: &Effort,
-    choices: &[Choice],
-) -> Result<Head, CliError> {
-    let version: String = host.facts.version.chars().take(80).collect();
-    let rule = |c: &Choice| {
-        let best = c.best.as_ref()?;
-        let sure = if best.sure { "" } else { ", not in every launch" };
-        Some(format!(
-            "{} {}: {} {}, by default {}{sure}",
-            c.collective,
-            Bytes(c.bytes),
-            best.algorithm.name,
-            Nanos(best.nanos),
-            Nanos(c.default_ns)
-        ))
+/// Returns the arguments that say which ranks are meant: numbers of ranks, and the launcher.
+fn command(tune: &Tune) -> String {
+    let words = |list: Vec<String>, by: &str| list.join(by);
+    let ranks = words(tune.ranks.iter().map(ToString::to_string).collect(), ",");
+    let ranks = if ranks.is_empty() { ranks } else { format!(" --ranks {ranks}") };
+    let launcher = tune.rules.launcher.iter().map(|word| shell_word(&word.to_string_lossy()));
+    format!("{ranks} -- {}", words(launcher.collect(), " "))
+}
+
+fn head(tuned: &[Tuned], command: String, effort: &Effort) -> Result<Head, CliError> {
+    let version = |t: &Tuned| t.host.facts.version.chars().take(80).collect::<String>();
+    let launches: usize = tuned.iter().map(|t| t.runs.launches).sum();
+    let disturbed: usize = tuned.iter().map(|t| t.runs.disturbed).sum();
+    let rounds = if effort.rounds == 1 {
+        "one round".to_owned()
+    } else {
+        format!("medians of {} rounds", effort.rounds)
     };
-    let command = format!("lineweave tune --for {} -- {}", flavour.value(), host.command);
-    let confidence = format!(
-        "medians of {} rounds; {} of {} launches were disturbed by other work",
-        effort.rounds, runs.disturbed, runs.launches
-    );
-    let own = [("ranks", host.facts.ranks.to_string()), ("confidence", confidence)];
-    let rules = choices.iter().filter_map(rule).map(|rule| ("rule", rule));
-    let facts = [("mpi", version)].into_iter().chain(facts(command)?).chain(own).chain(rules).collect();
-    Ok(Head { title: "Algorithms of collectives: source this file before mpirun.", facts })
+    let confidence = format!("{rounds}; {disturbed} of {launches} launches were disturbed by other work");
+    let ranks: Vec<String> = tuned.iter().map(|t| t.host.facts.ranks.to_string()).collect();
+    let rules = tuned.iter().flat_map(|t| t.choices.iter().filter_map(|c| rule(t.host.facts.ranks, c)));
+    let mut all = vec![("mpi", tuned.first().map(version).unwrap_or_default())];
+    all.extend(facts(command)?);
+    all.extend([("ranks", ranks.join(",")), ("confidence", confidence)]);
+    all.extend(rules.map(|rule| ("rule", rule)));
+    Ok(Head { title: "Algorithms of collectives: source this file before mpirun.", facts: all })
 }
 
-fn show(
-    host: &Host,
-    flavour: Flavour,
-    runs: &Runs,
-    choices: &[Choice],
-    file: Option<&Path>,
-    session: &mut Session,
-) -> Result<(), CliError> {
+/// Returns the reason for a choice: its time, what was predicted, what comes next, and the default.
+fn rule(ranks: usize, c: &Choice) -> Option<String> {
+    let best = c.best.as_ref()?;
+    let predicted = best.predicted_ns.map(|ns| format!(" (predicted {})", Nanos(ns)));
+    let next = best.next.0.as_ref().map(|name| format!(", next {name} {}", Nanos(best.next.1)));
+    let sure = if best.sure { "" } else { ", not in every launch" };
+    Some(format!(
+        "{ranks} ranks, {} {}: {} {}{}{}, by default {}{sure}",
+        c.collective,
+        Bytes(c.bytes),
+        best.algorithm.name,
+        Nanos(best.nanos),
+        predicted.unwrap_or_default(),
+        next.unwrap_or_default(),
+        Nanos(c.default_ns)
+    ))
+}
+
+fn show(tuned: &Tuned, flavour: Flavour, file: Option<&Path>, session: &mut Session) -> Result<(), CliError> {
+    let Tuned { host, runs, choices, by_model } = tuned;
+    let ranks = host.facts.ranks;
     let gain = choose::gain(choices);
     let chosen = choices.iter().filter(|c| c.best.is_some()).count();
     let out = &mut session.out;
@@ -178,21 +270,27 @@ fn show(
             mpi: flavour.name(),
             version: &host.facts.version,
             command: &host.command,
-            ranks: host.facts.ranks,
+            ranks,
             launches: runs.launches,
             disturbed: runs.disturbed,
             gain,
             chosen,
             cells: choices.len(),
+            model_right: by_model.map(|m| m.right),
+            model_cells: by_model.map(|m| m.cells),
             file: file.map(|f| f.display().to_string()),
         };
         out.object("tune-mpi", &head)?;
-        return choices.iter().try_for_each(|choice| out.object("tune-mpi-cell", choice));
+        return choices
+            .iter()
+            .try_for_each(|choice| out.object("tune-mpi-cell", &CellObject { ranks, choice }));
     }
-    out.line(&format!("{flavour}, {} ranks by `{}`", host.facts.ranks, host.command))?;
-    let mut lines = table(&["collective", "bytes", "default", "best", "time", "gain"], &[1, 2, 4, 5]);
+    out.line(&format!("{flavour}, {ranks} ranks by `{}`", host.command))?;
+    let headings = ["collective", "bytes", "default", "best", "time", "gain", "predicted"];
+    let mut lines = table(&headings, &[1, 2, 4, 5, 6]);
     for c in choices {
         let best = c.best.as_ref();
+        let predicted = best.and_then(|b| b.predicted_ns);
         lines.add_row([
             c.collective.to_string(),
             Bytes(c.bytes).to_string(),
@@ -200,11 +298,18 @@ fn show(
             best.map_or_else(|| "(default)".to_owned(), |b| b.algorithm.name.clone()),
             best.map(|b| Nanos(b.nanos).to_string()).unwrap_or_default(),
             best.map(|b| format!("{:.2}", c.default_ns / b.nanos)).unwrap_or_default(),
+            predicted.map(|ns| Nanos(ns).to_string()).unwrap_or_default(),
         ]);
     }
     out.table(&lines)?;
     out.line(&format!(
         "{chosen} of {} cells have a faster algorithm than the default; mean gain over all {gain:.2}",
         choices.len()
-    ))
+    ))?;
+    match by_model {
+        Some(ByModel { right, cells }) => out.line(&format!(
+            "tau-Lop alone would have chosen within 5 % of the best in {right} of {cells} cells"
+        )),
+        None => Ok(()),
+    }
 }

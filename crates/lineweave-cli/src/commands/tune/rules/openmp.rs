@@ -126,9 +126,15 @@ pub fn check(
         all.extend(check::compared(&cells, &default, &ruled));
     }
     bar.finish_and_clear();
-    let kind =
-        check::Kind { json: "tune-openmp-check", task: "construct", at: "threads", with: "with settings" };
-    check::report(file, &all, &kind, session)
+    let kind = check::Kind {
+        json: "tune-openmp-check",
+        task: "construct",
+        at: "threads",
+        with: "with settings",
+        ranks: None,
+    };
+    let slower = check::show(&all, &kind, session)?;
+    check::verdict(file, slower, all.len())
 }
 
 fn effort(tune: &Tune, cpus: usize) -> Effort {
