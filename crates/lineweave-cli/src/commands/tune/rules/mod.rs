@@ -126,7 +126,7 @@ fn facts(command: String) -> Result<[(&'static str, String); 3], CliError> {
     ])
 }
 
-/// What is to be written, and how it is used.
+/// A file to be written, and the way to use it.
 struct Kept<'a> {
     script: &'a Path,
     text: String,
