@@ -1,14 +1,11 @@
 //! Capture of the output of a program that has a process group of its own and a limited time.
 
 use crate::interrupt;
-use lineweave::sync::sleep;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
-
-/// Interval between two checks of a program.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// The output of a program, and how the program ended.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,21 +16,25 @@ pub struct Captured {
     pub err: String,
     /// The reason why it did not end well, with the last line of its errors.
     pub ended: Result<(), String>,
+    /// The time from its start to its end.
+    pub took: Duration,
 }
 
 /// Runs a program to its end. After `limit`, all processes of its group are ended.
 pub fn capture(command: &mut Command, limit: Duration) -> Captured {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let start = Instant::now();
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(e) => {
-            let ended = Err(format!("it cannot be started: {e}"));
-            return Captured { out: String::new(), err: String::new(), ended };
+            let (out, err, took) = (String::new(), String::new(), Duration::ZERO);
+            return Captured { out, err, ended: Err(format!("it cannot be started: {e}")), took };
         }
     };
     let running = interrupt::running(&child);
     let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = wait(&mut child, limit);
+    let took = start.elapsed();
     drop(running);
     let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
     let (out, err) = (text(out), text(err));
@@ -45,22 +46,25 @@ pub fn capture(command: &mut Command, limit: Duration) -> Captured {
         }
         None => Err(format!("it was ended after {} s", limit.as_secs())),
     };
-    Captured { out, err, ended }
+    Captured { out, err, ended, took }
 }
 
-/// Waits for the program, and ends it when it takes too long.
+/// Waits for the program, and ends its group when it takes too long: `None`.
 fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let start = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if start.elapsed() < limit => sleep(LOOK),
-            Ok(None) | Err(_) => {
-                interrupt::end_group(child.id());
-                let _ = child.wait();
-                return None;
-            }
+    let leader = child.id();
+    let (ended, waits) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let late = waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        if late {
+            interrupt::end_group(leader);
         }
+        late
+    });
+    let status = child.wait();
+    drop(ended);
+    match watch.join() {
+        Ok(false) => status.ok(),
+        _ => None,
     }
 }
 

@@ -394,6 +394,14 @@ pub enum CliError {
         /// A hint about a file of that name.
         hint: String,
     },
+    /// A program whose settings cannot be tried.
+    #[error("{program}: {why}")]
+    NotTried {
+        /// The program as given.
+        program: String,
+        /// A sentence that says why, and what to do.
+        why: String,
+    },
     /// A library of lineweave's own that is not installed.
     #[error("{0}")]
     NoLibrary(String),

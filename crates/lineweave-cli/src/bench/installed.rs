@@ -3,6 +3,7 @@
 //! Programs of one C file need no header of an MPI, so one compiler builds them for all MPIs, Intel's runtime included.
 
 use crate::commands::run::detect;
+use crate::script::Variables;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +16,9 @@ const INTERFACES: [(&str, &str, &str, &str); 2] = [
 const CALLS: &str = include_str!("../../bench/mpi/calls.h");
 /// Directories below a prefix in which libraries lie.
 const LIBRARIES: [&str; 5] = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
+/// MPICH's settings for ranks that share CPUs.
+const THROTTLED: &[(&str, &str)] =
+    &[("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"), ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "8")];
 /// Longest time of a launch in seconds, after which `timeout` ends it: a launcher's children obey `timeout`.
 pub const PATIENCE: &str = "300";
 
@@ -150,11 +154,21 @@ impl Mpi {
     /// Returns the settings that this MPI needs where ranks outnumber CPUs: a barrier of MPICH's among 4 ranks on 2 CPUs takes 22 us with them and 8 ms without.
     pub fn crowded(&self, ranks: usize, cpus: usize) -> &'static [(&'static str, &'static str)] {
         match self.spins && ranks > cpus {
-            true => &[
-                ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
-                ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "8"),
-            ],
+            true => THROTTLED,
             false => &[],
+        }
+    }
+
+    /// Returns the settings for the way that ranks wait, without the default: they matter where ranks have to share CPUs.
+    ///
+    /// Sources: Open MPI's `mpi_yield_when_idle`; Intel MPI's reference, `I_MPI_THREAD_YIELD`; MPICH's `MPIR_CVAR_CH4_PROGRESS_THROTTLE`.
+    pub fn waits(&self) -> Vec<Variables> {
+        let owned =
+            |list: &[(&str, &str)]| list.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        match (self.abi, self.spins) {
+            ("openmpi", _) => vec![owned(&[("OMPI_MCA_mpi_yield_when_idle", "1")])],
+            (_, true) => vec![owned(THROTTLED)],
+            (_, false) => ["1", "2", "3"].map(|how| owned(&[("I_MPI_THREAD_YIELD", how)])).into(),
         }
     }
 

@@ -31,7 +31,17 @@ const EXAMPLES: [Examples; 32] = [
         ],
     ),
     ("lineweave info", &[("As JSON, for programs", "lineweave info --json")]),
-    ("lineweave doctor", &[("Before a job starts, in a script", "lineweave doctor || exit 1")]),
+    (
+        "lineweave doctor",
+        &[
+            ("Before a job starts, in a script", "lineweave doctor || exit 1"),
+            ("Settings that make a program faster", "lineweave doctor -- ./app"),
+            (
+                "With a file of settings beside its own",
+                "lineweave doctor --with tuned.sh -- mpirun -n 4 ./app",
+            ),
+        ],
+    ),
     (
         "lineweave who",
         &[

@@ -20,7 +20,7 @@ pub enum OpenmpError {
         runtime: &'static str,
         /// Number of threads.
         threads: usize,
-        /// What it said.
+        /// The reason.
         how: String,
     },
     /// A launcher is given, which a runtime of OpenMP does not have.

@@ -42,6 +42,11 @@ impl Runtime {
         [Runtime::Libgomp, Runtime::Libomp].into_iter().find(|r| r.name() == name)
     }
 
+    /// Returns the runtime that a library is, by its file.
+    pub fn of_library(library: &str) -> Option<Runtime> {
+        [Runtime::Libgomp, Runtime::Libomp].into_iter().find(|r| r.is(library))
+    }
+
     /// Returns whether a library is this runtime, by its file.
     fn is(self, library: &str) -> bool {
         let file = library.rsplit('/').next().unwrap_or(library);
@@ -111,7 +116,7 @@ impl Host {
         }
         command.env("OMP_NUM_THREADS", threads.to_string());
         command.envs(variables.iter().map(|(name, value)| (name, value)));
-        let Captured { out, err, ended } = capture(&mut command, PATIENCE);
+        let Captured { out, err, ended, .. } = capture(&mut command, PATIENCE);
         ended?;
         if let Some(refused) = err.lines().find(|line| refuses(line)) {
             return Err(refused.trim().to_owned());

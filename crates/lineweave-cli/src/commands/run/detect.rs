@@ -96,8 +96,8 @@ impl fmt::Display for Aside {
 pub struct Found {
     /// The program's MPI, or the reason why none is preloaded.
     pub mpi: Result<Abi, Aside>,
-    /// True if the program loads a runtime of OpenMP when it starts.
-    pub openmp: bool,
+    /// The name of the runtime of OpenMP that the program loads when it starts, if it loads one.
+    pub openmp: Option<String>,
     /// True if the program loads neither, and may start a program that does.
     pub starter: bool,
     /// True if the MPI was given and the program does not load it when it starts: it may open it later.
@@ -106,10 +106,10 @@ pub struct Found {
 
 /// Returns the libraries that the program in this file loads, called with `arguments`; `mpi` if the MPI is known.
 pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
-    let mut search = Search { known: mpi, openmp: false };
+    let mut search = Search { known: mpi, openmp: None };
     let found = search.of_file(path, 0);
     let none = matches!(found, Err(Aside::NoMpi(_) | Aside::Static(_)));
-    let starter = none && mpi.is_none() && !search.openmp;
+    let starter = none && mpi.is_none() && search.openmp.is_none();
     let started = starter.then(|| arguments.iter().find_map(|word| needs(Path::new(word)))).flatten();
     let found = match started {
         Some(program) => search.of_file(&program, 0),
@@ -154,8 +154,8 @@ const DEEPEST: usize = 4;
 struct Search {
     /// The MPI, if it is already known.
     known: Option<Abi>,
-    /// True if some program loads a runtime of OpenMP.
-    openmp: bool,
+    /// The runtime of OpenMP that some program loads.
+    openmp: Option<String>,
 }
 
 impl Search {
@@ -202,7 +202,8 @@ impl Search {
             true => named.join("\n"),
             false => list(path, loader, "")?,
         };
-        self.openmp |= libraries(&text).any(is_openmp);
+        self.openmp =
+            self.openmp.take().or_else(|| libraries(&text).find(|l| is_openmp(l)).map(str::to_owned));
         of_list(&text).unwrap_or_else(|| Err(Aside::NoMpi(path.to_owned())))
     }
 }
@@ -318,11 +319,11 @@ mod tests {
         let file = |name: &str| find(Path::new(name)).expect("on the PATH");
         let shell = look(&file("sh"), &[], None);
         assert!(
-            matches!(&shell, Found { mpi: Err(Aside::NoMpi(_)), openmp: false, starter: true, late: false }),
+            matches!(&shell, Found { mpi: Err(Aside::NoMpi(_)), openmp: None, starter: true, late: false }),
             "{shell:?}"
         );
         assert!(find(Path::new("lineweave-no-such-program")).is_none());
         let told = look(&file("sh"), &[], Some(Abi::Mpich));
-        assert_eq!(told, Found { mpi: Ok(Abi::Mpich), openmp: false, starter: false, late: true });
+        assert_eq!(told, Found { mpi: Ok(Abi::Mpich), openmp: None, starter: false, late: true });
     }
 }

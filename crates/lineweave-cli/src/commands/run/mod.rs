@@ -128,14 +128,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let mut wanted = Vec::new();
     let runtime = runtime(arguments)?.filter(|_| settings.run.openmp);
-    let openmp = (found.openmp || runtime.is_some()) && settings.run.openmp;
+    let openmp = (found.openmp.is_some() || runtime.is_some()) && settings.run.openmp;
     if openmp {
         wanted.push("liblineweave_openmp.so".to_owned());
     }
     match &found.mpi {
         Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", abi.name())),
-        Err(Aside::NoMpi(_)) if openmp || found.openmp || arguments.chosen.is_some() => {}
-        Err(why) if openmp && found.openmp => {
+        Err(Aside::NoMpi(_)) if openmp || found.openmp.is_some() || arguments.chosen.is_some() => {}
+        Err(why) if openmp && found.openmp.is_some() => {
             say(session, &format!("{why}; only its OpenMP runs with lineweave"))
         }
         Err(why) if found.starter => {

@@ -1,4 +1,7 @@
-//! `lineweave doctor`: what keeps lineweave from its best here, and what to do about it.
+//! `lineweave doctor`: what keeps lineweave from its best here, and what to do about it; with a program, the settings of its libraries that
+//! would make it faster.
+
+mod program;
 
 use crate::doctor::{examine, Finding, Verdict};
 use crate::error::CliError;
@@ -6,15 +9,21 @@ use crate::node::NodeInfo;
 use crate::session::Session;
 use console::style;
 
-/// Arguments of `lineweave doctor`: the global options alone.
+/// Arguments of `lineweave doctor`.
 #[derive(clap::Args, Debug)]
-pub struct Arguments {}
+pub struct Arguments {
+    #[command(flatten)]
+    program: program::Program,
+}
 
-/// Examines the node.
+/// Examines the node, or a program.
 ///
 /// # Errors
-/// [`CliError::Unwell`] when something does not work; and when a setting or topology cannot be read.
-pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
+/// [`CliError::Unwell`] when something does not work; and when a setting or topology cannot be read, or the program does not run.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if arguments.program.is_given() {
+        return program::run(&arguments.program, session);
+    }
     let (mut settings, warnings) = session.settings()?;
     if let Some(file) = session.profile_option() {
         settings.profile = Some(file.to_owned());
