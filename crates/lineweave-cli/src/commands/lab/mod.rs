@@ -4,6 +4,7 @@
 //! A new experiment is a file here, and one line each in the list of modules, in [`Experiment`], and in its
 //! functions.
 
+mod error;
 pub mod models;
 pub mod mpi;
 pub mod optimise;
@@ -13,6 +14,8 @@ pub mod simulate;
 mod subject;
 mod teams;
 pub mod what_if;
+
+pub use error::LabError;
 
 use crate::error::CliError;
 use crate::session::Session;

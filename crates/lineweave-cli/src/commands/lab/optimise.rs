@@ -3,6 +3,7 @@
 mod compare;
 
 use crate::commands::lab::subject::Subject;
+use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::output::table;
 use crate::question::{collective, Place};
@@ -76,7 +77,7 @@ struct OptimumObject<'a> {
 /// Optimises and prints the parameters.
 ///
 /// # Errors
-/// [`CliError::NoOptimiser`] for a collective, size or name without an optimiser, [`CliError::UnknownMachine`] and its
+/// [`LabError::NoOptimiser`] for a collective, size or name without an optimiser, [`CliError::UnknownMachine`] and its
 /// kin, [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.compare {
@@ -93,7 +94,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         .filter(|m| m.collective == collective && m.applies(bytes) && wanted.is_none_or(|w| w == m.name))
         .collect();
     if methods.is_empty() {
-        return Err(CliError::NoOptimiser { collective, bytes });
+        return Err(LabError::NoOptimiser { collective, bytes }.into());
     }
     let mut rows = table(
         &["machine", "method", "algorithm", "predicted", "bound", "ratio", "elapsed", "remark"],

@@ -1,5 +1,6 @@
 //! `lineweave lab papers`: the results that papers print beside the results here, item by item.
 
+use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::files::{directory, replace};
 use crate::output::{table, width};
@@ -36,13 +37,13 @@ struct Drawn<'a> {
 /// Computes and prints the papers' items, or draws them.
 ///
 /// # Errors
-/// [`CliError::UnknownPaper`] when no key contains the given text, [`CliError::Write`], [`CliError::Output`].
+/// [`LabError::UnknownPaper`] when no key contains the given text, [`CliError::Write`], [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let asked = arguments.paper.as_deref().unwrap_or("");
     let papers: Vec<&Paper> = TABLE.iter().copied().filter(|p| p.key.contains(asked)).collect();
     if papers.is_empty() {
         let known = TABLE.iter().map(|p| p.key).collect::<Vec<_>>().join(", ");
-        return Err(CliError::UnknownPaper { name: asked.to_owned(), known });
+        return Err(LabError::UnknownPaper { name: asked.to_owned(), known }.into());
     }
     let bar = session.out.progress_of_work(papers.len() as u64);
     for paper in papers {

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use crate::commands::draw::svg;
+use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::question::Place;
@@ -103,13 +104,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 /// Returns the machine that costs are taken from, if it is a mesh; otherwise [`MACHINE`], with a remark.
 ///
 /// # Errors
-/// [`CliError::NoMeshCosts`] for a profile that was named.
+/// [`LabError::NoMeshCosts`] for a profile that was named.
 fn ours(session: &mut Session) -> Result<Machine, CliError> {
     let named = session.profile_option().is_some();
     let subject = Subject::of(session, Place::default())?;
     match subject.machine.filter(|m| m.mesh.is_some()) {
         Some(machine) => Ok(machine),
-        None if named => Err(CliError::NoMeshCosts { costs: subject.origin }),
+        None if named => Err(LabError::NoMeshCosts { costs: subject.origin }.into()),
         None => {
             let costs = subject.origin;
             let said = format!(

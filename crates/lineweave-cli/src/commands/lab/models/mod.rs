@@ -6,6 +6,7 @@ mod report;
 
 use super::subject::Subject;
 use super::teams::question;
+use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::question::{collective, Place};
@@ -127,7 +128,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             None => Times::of_choices(subject.choices.as_ref(), &question, &rows),
         };
         if rows.is_empty() {
-            return Err(CliError::NoRows { collective, ranks, bytes });
+            return Err(LabError::NoRows { collective, ranks, bytes }.into());
         }
         cases.push(Case { question, rows, times });
         bar.inc(1);
@@ -155,7 +156,7 @@ fn estimates(subject: &Subject, shape: &Shape, segment: u64) -> Result<Estimates
             estimate(profile, level, segment).map_err(|e| CliError::malformed(file, "profile", e))
         }
         (None, Some(machine)) => Ok(Estimates::from_machine(machine, level, segment)),
-        (None, None) => Err(CliError::NoCells { costs: subject.origin.clone() }),
+        (None, None) => Err(LabError::NoCells { costs: subject.origin.clone() }.into()),
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod clock;
 
+use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::interrupt;
@@ -82,7 +83,7 @@ impl Kept {
         if found != kept.begun {
             let whose = |b: &Begun| format!("{} on {} ({} CPUs)", b.paper, b.here.machine, b.here.cpus);
             let (found, expected) = (whose(&found), whose(&kept.begun));
-            return Err(CliError::OtherPoints { path: kept.file, found, expected });
+            return Err(LabError::OtherPoints { path: kept.file, found, expected }.into());
         }
         kept.points = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(bad)?;
         Ok(kept)
@@ -107,7 +108,7 @@ impl Kept {
 /// Measures the missing points, and writes all results.
 ///
 /// # Errors
-/// [`CliError::NoStudy`], [`CliError::OtherPoints`], or the reason why this machine cannot be measured or a file cannot be
+/// [`LabError::NoStudy`], [`LabError::OtherPoints`], or the reason why this machine cannot be measured or a file cannot be
 /// written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (study, paper) = find(&arguments.paper)?;
@@ -177,7 +178,7 @@ fn find(name: &str) -> Result<(&'static Study, &'static Paper), CliError> {
     let known = || STUDIES.iter().map(|s| s.paper).collect::<Vec<_>>().join(", ");
     let study = STUDIES.iter().find(|s| s.paper.contains(name));
     let paper = study.and_then(|s| Some((*s, *TABLE.iter().find(|p| p.key == s.paper)?)));
-    paper.ok_or_else(|| CliError::NoStudy { name: name.to_owned(), known: known() })
+    paper.ok_or_else(|| LabError::NoStudy { name: name.to_owned(), known: known() }.into())
 }
 
 fn claim(finding: Finding) -> Option<Claim> {

@@ -1,5 +1,6 @@
 //! The machine that is simulated: as it is described, or with other values.
 
+use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::question::Place;
 use crate::session::{load_machine, Session};
@@ -49,10 +50,12 @@ pub fn machine(on: &On, session: &mut Session) -> Result<Machine, CliError> {
         Some(dimensions) => {
             let most = dimensions.columns * dimensions.rows;
             if let Some(controllers) = on.controllers.filter(|&n| n > most) {
-                return Err(CliError::TooManyControllers { controllers, mesh: dimensions.to_string(), most });
+                return Err(
+                    LabError::TooManyControllers { controllers, mesh: dimensions.to_string(), most }.into()
+                );
             }
             let made = machine.with_dimensions(dimensions, on.controllers);
-            made.ok_or_else(|| CliError::NoMesh { name: machine.name.clone() })
+            made.ok_or_else(|| LabError::NoMesh { name: machine.name.clone() }.into())
         }
     }
 }
