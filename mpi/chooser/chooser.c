@@ -7,7 +7,9 @@
  * 3. LINEWEAVE_RUN_SEEN names the process and the file for which this was done, so it is done once.
  * 4. A program that opens its MPI later and asks the loader for functions in it (dlopen, dlsym) gets those of lineweave's library,
  *    which is opened then. It finds the MPI among what is loaded.
- * 5. At the end of a process whose MPI was used without that, one line says so; also where `--mpi` named another one.
+ * 5. MPItrampoline within another library, as JAX has it, opens a library that is linked to an MPI, and asks that its calls go to that MPI and not
+ *    to what is preloaded (RTLD_DEEPBIND). Where lineweave's library is preloaded, the calls go there.
+ * 6. At the end of a process whose MPI was used without that, one line says so; also where `--mpi` named another one.
  *
  * A library has to be loaded before the MPI to stand before it, so the process starts anew. Rejected: to preload the libraries of all interfaces,
  * which define the same functions; to load one from here, which comes after the MPI. Any other program is left as it is, without a message. */
@@ -38,7 +40,7 @@ enum { COUNT = sizeof LIBRARIES / sizeof LIBRARIES[0] };
 
 struct loaded {
     unsigned hosts, ours;
-    bool mpi_of_ours, valgrind;
+    bool mpi_of_ours, valgrind, trampoline;
 };
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
@@ -173,6 +175,37 @@ __attribute__((visibility("hidden"), used)) void *dlsym_of(void *library, const 
 __asm__(".text\n\t.globl dlsym\n\t.type dlsym, @function\n\t.p2align 4\ndlsym:\n\tendbr64\n"
         "\tpush %rdi\n\tpush %rsi\n\tsub $8, %rsp\n\tcall dlsym_of\n\tadd $8, %rsp\n\tpop %rsi\n\tpop %rdi\n"
         "\ttest %rax, %rax\n\tjz 1f\n\tret\n1:\tjmp *loaders_dlsym(%rip)\n\t.size dlsym, .-dlsym\n");
+#endif
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+__attribute__((visibility("hidden"))) void *(*loaders_dlopen)(const char *, int);
+
+/* Whether MPItrampoline is a library of its own: its functions have the names of MPI's, and would be taken for them. */
+static int look_for_trampoline(struct dl_phdr_info *info, size_t size, void *to) {
+    (void)size;
+    struct loaded *loaded = to;
+    loaded->trampoline |= strstr(last(info->dlpi_name), "mpitrampoline") != NULL;
+    return look(info, size, loaded);
+}
+
+/* Returns the mode in which a library is opened. */
+__attribute__((visibility("hidden"), used)) int mode_of(const char *file, int mode) {
+    if (!__atomic_load_n(&loaders_dlopen, __ATOMIC_RELAXED)) {
+        void *next = dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.34");
+        if (!next) next = dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.2.5");
+        __atomic_store_n(&loaders_dlopen, (void *(*)(const char *, int))next, __ATOMIC_RELAXED);
+    }
+    const char *wrapper = mode & RTLD_DEEPBIND ? getenv("MPITRAMPOLINE_LIB") : NULL;
+    if (!file || !wrapper || strcmp(file, wrapper) != 0) return mode;
+    struct loaded loaded = {0};
+    dl_iterate_phdr(look_for_trampoline, &loaded);
+    return loaded.mpi_of_ours && !loaded.trampoline ? mode & ~RTLD_DEEPBIND : mode;
+}
+
+/* The loader searches where the library that calls dlopen says, so all calls are passed on by a jump. */
+__asm__(".text\n\t.globl dlopen\n\t.type dlopen, @function\n\t.p2align 4\ndlopen:\n\tendbr64\n"
+        "\tpush %rdi\n\tsub $16, %rsp\n\tcall mode_of\n\tadd $16, %rsp\n\tpop %rdi\n\tmov %eax, %esi\n"
+        "\tjmp *loaders_dlopen(%rip)\n\t.size dlopen, .-dlopen\n");
 #endif
 
 struct used {

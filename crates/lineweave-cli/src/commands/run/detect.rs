@@ -2,7 +2,8 @@
 //!
 //! If a program names only libraries of MPI and of the system, these names decide. Otherwise its loader lists the libraries that it would load (as
 //! `ldd` does), which takes a process. A script is followed to its interpreter.
-//! For mpi4py, Python tells the libmpi that it would open; that does not start MPI.
+//! For mpi4py, Python tells the libmpi that it would open; that does not start MPI. For JAX, the library that `MPITRAMPOLINE_LIB` names is linked
+//! to the MPI.
 //!
 //! A program that needs no library of ours may start one that does. The chooser (`mpi/chooser`) decides that when the other program is loaded. If the
 //! other program is among the arguments, its libraries are preloaded from the start: that saves a start, and valgrind would not follow another.
@@ -106,7 +107,7 @@ pub struct Found {
 
 /// Returns the libraries that the program in this file loads, called with `arguments`; `mpi` if the MPI is known.
 pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
-    let mut search = Search { known: mpi, openmp: None };
+    let mut search = Search { known: mpi, openmp: None, late: false };
     let found = search.of_file(path, 0);
     let none = matches!(found, Err(Aside::NoMpi(_) | Aside::Static(_)));
     let starter = none && mpi.is_none() && search.openmp.is_none();
@@ -115,7 +116,12 @@ pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
         Some(program) => search.of_file(&program, 0),
         None => found,
     };
-    Found { mpi: mpi.ok_or(()).or(found), openmp: search.openmp, starter, late: none && mpi.is_some() }
+    Found {
+        mpi: mpi.ok_or(()).or(found),
+        openmp: search.openmp,
+        starter,
+        late: search.late || (none && mpi.is_some()),
+    }
 }
 
 /// Returns the file of a program if it names an MPI or a runtime of OpenMP itself, or is a Python.
@@ -156,6 +162,8 @@ struct Search {
     known: Option<Abi>,
     /// The runtime of OpenMP that some program loads.
     openmp: Option<String>,
+    /// True if the MPI is one that a Python opens by MPItrampoline.
+    late: bool,
 }
 
 impl Search {
@@ -170,7 +178,10 @@ impl Search {
             Executable::Foreign => Err(Aside::Foreign(path.to_owned())),
             Executable::Other => Err(Aside::NoMpi(path.to_owned())),
             Executable::Dynamic(loader) => match self.of_program(path, &loader) {
-                Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => python::of(path),
+                Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => {
+                    let wrapped = self.by_trampoline(&loader);
+                    python::of(path).or_else(|why| wrapped.unwrap_or(Err(why)))
+                }
                 found => found,
             },
             Executable::Script(line) if depth < DEEPEST => {
@@ -193,6 +204,14 @@ impl Search {
             }
             Executable::Script(_) => Err(Aside::NoMpi(path.to_owned())),
         }
+    }
+
+    /// Returns the MPI that the library of MPItrampoline is linked to, if a user names one.
+    fn by_trampoline(&mut self, loader: &Path) -> Option<Result<Abi, Aside>> {
+        let wrapper = PathBuf::from(std::env::var_os("MPITRAMPOLINE_LIB")?);
+        let found = of_list(&list(&wrapper, loader, "").ok()?)?;
+        self.late = found.is_ok();
+        Some(found)
     }
 
     /// Returns the MPI among the libraries that the loader would load for a program.
