@@ -199,13 +199,13 @@ static lw_status everything(lw_comm *comm, void *arg) {
     uneven(comm, 3);
     uneven(comm, 5000);
     types(comm);
-    /* Rank 0 comes late, so that the others wait long enough for the function to be called; on a busy machine they may come
-       later still, so it tries more than once. */
+    /* Rank 0 comes late, so that the others wait long enough for the function to be called. On a busy machine they may come later
+       still, so it tries again, and later each time. */
     int32_t waited = 0, all = 0;
     for (int tries = 0; tries < 50 && !all; tries++) {
         long called = 0;
         WORKS(lw_comm_set_progress(comm, count_up, &called));
-        if (rank == 0) usleep(20000);
+        if (rank == 0) usleep((useconds_t)(20000 * (1 + tries)));
         WORKS(lw_barrier(comm));
         WORKS(lw_comm_set_progress(comm, NULL, NULL));
         waited |= rank == 0 || called > 0;

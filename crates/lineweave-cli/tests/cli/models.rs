@@ -176,6 +176,10 @@ fn what_is_beyond_the_measured_range_is_there_only_when_asked_for() {
     assert!(with["predicted_ns"].as_f64().is_some() && with["extrapolated"] == true);
 }
 
+fn min_max(error: &Value) -> bool {
+    error["model"].as_str().is_some_and(|model| model.starts_with("min-max"))
+}
+
 #[test]
 fn measured_times_give_errors_regret_and_a_drawing() {
     let scratch = Scratch::new();
@@ -184,13 +188,16 @@ fn measured_times_give_errors_regret_and_a_drawing() {
     let arguments =
         ["lab", "models", "--collective", "bcast", "--bytes", "4KiB,64KiB", "--measure", "--profile", &file];
     let output = ["--json", "-q", "-o", svg.to_str().unwrap()];
-    let objects = scratch.run(&[&arguments[..], &output[..]].concat()).objects();
+    // Where other work holds a call up less than the barrier behind it, its time is not known: then it is measured again.
+    let runs = std::iter::repeat_with(|| scratch.run(&[&arguments[..], &output[..]].concat()).objects());
+    let known = |o: &Value| o["kind"] != "error" || o["choices"] == 2 || min_max(o);
+    let objects = runs.take(5).find(|objects| objects.iter().all(known)).expect("times of all models");
     assert!(predictions(&objects).iter().all(|p| p["measured_ns"].as_f64().is_some_and(|ns| ns > 0.0)));
     let errors: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "error").collect();
     // Put/get has no prediction for this machine; min-max has forms of few long broadcasts.
     assert_eq!(errors.len(), MODELS.len() - 1);
     for e in &errors {
-        if e["model"].as_str().unwrap().starts_with("min-max") {
+        if min_max(e) {
             assert!(e["pairs"].as_u64() >= Some(2), "{e}");
             continue;
         }

@@ -106,8 +106,8 @@ pub struct Request {
 }
 
 /// Time after which a window that should have ended counts as hung: calibration and start-up take time too, most of all
-/// with more ranks than CPUs.
-const GRACE: Duration = Duration::from_secs(15);
+/// with more ranks than CPUs. Beside four programs that spin, a barrier of 3 ranks on 2 CPUs takes 10 ms.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// The peers that ship, each with its program or with the reason why it has none.
 #[derive(Debug)]

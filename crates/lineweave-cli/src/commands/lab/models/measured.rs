@@ -103,7 +103,11 @@ impl Timer {
         for ((name, apart), batches) in &batches {
             let Some(ns) = median(batches) else { continue };
             if *apart {
-                times.alone.insert((*name).to_owned(), (ns - median(&barriers).unwrap_or(0.0)).max(0.0));
+                // Other work may hold the barriers up longer than the calls: then the time is not known.
+                let alone = ns - median(&barriers).unwrap_or(0.0);
+                if alone > 0.0 {
+                    times.alone.insert((*name).to_owned(), alone);
+                }
             } else {
                 times.period.insert((*name).to_owned(), ns);
             }
