@@ -32,6 +32,13 @@ impl Curves {
         }
     }
 
+    /// Adds the launches of other curves.
+    pub fn extend(&mut self, other: &Curves) {
+        for (cell, launches) in &other.0 {
+            self.0.entry(cell.clone()).or_default().extend(launches);
+        }
+    }
+
     /// Adds one time of a launch.
     pub fn push(&mut self, cell: Cell, nanos: f64) {
         self.0.entry(cell).or_default().push(nanos);

@@ -56,6 +56,9 @@ pub enum HostError {
     /// Numbers of ranks beside a launcher's line that has one.
     #[error("--ranks: expected no {0} in the launcher's line beside it, since `-n` is added for each number of ranks")]
     Ranks(String),
+    /// Several numbers of ranks for a library whose settings are for all.
+    #[error("--ranks: expected one number of ranks, found {0}: {1}'s settings are for all communicators; make a file for each")]
+    Several(usize, &'static str),
     /// No algorithm could be measured.
     #[error("nothing could be measured: {0}")]
     Nothing(String),

@@ -65,6 +65,17 @@ impl Flavour {
         collectives.iter().flat_map(of).collect()
     }
 
+    /// Returns whether a collective with rules for some lengths has another choice than by default for the others. Intel MPI does: with
+    /// a rule for messages of 1 KiB alone, its allreduce of 1 MiB among 2 ranks took 2.9 times as long.
+    pub fn needs_all_lengths(self) -> bool {
+        self == Flavour::Intel
+    }
+
+    /// Returns whether one file can have rules for several numbers of ranks.
+    pub fn takes_several(self) -> bool {
+        self != Flavour::Intel
+    }
+
     /// Returns the settings that force an algorithm.
     pub fn force(self, algorithm: &Algorithm) -> Variables {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! The ranks of an MPI check each answer before it is timed, so a launch that ends well had correct results.
 
-use crate::bench::mpi::ratio;
+use crate::bench::mpi::{median, ratio};
 use crate::error::CliError;
 use crate::mpi::{Cell, Curves, Line};
 use crate::output::table;
@@ -17,6 +17,8 @@ use std::path::Path;
 pub const WHAT: &str = "file of export lines";
 /// Ratio beyond which a cell counts as slower.
 const SLOWER: f64 = 1.03;
+/// Ratio to the library's fastest algorithm within which a cell counts as near.
+const NEAR: f64 = 1.05;
 
 /// The names of a comparison.
 pub struct Kind {
@@ -46,6 +48,23 @@ pub struct Compared {
     /// The ratio's 95 % interval by ranks, or the extremes of fewer than 6 rounds.
     interval: [f64; 2],
     slower: bool,
+    /// The library's fastest algorithm and its time, where all were timed.
+    best: Option<(String, f64)>,
+}
+
+impl Compared {
+    /// Returns the time with the settings divided by that of the library's fastest algorithm.
+    fn over_best(&self) -> Option<f64> {
+        self.best.as_ref().map(|(_, best)| self.ruled_ns / best)
+    }
+
+    /// Notes the times of the library's algorithms, or of its default, in this cell.
+    pub fn beside(&mut self, algorithms: &[(String, Curves)]) {
+        let at = |curves: &Curves| curves.at(&self.cell.task, self.cell.bytes);
+        let timed = algorithms.iter().filter_map(|(name, curves)| Some((name.clone(), at(curves)?)));
+        let default = ("default".to_owned(), self.default_ns);
+        self.best = timed.chain([default]).min_by(|a, b| a.1.total_cmp(&b.1));
+    }
 }
 
 /// Launches without and with these variables in turns.
@@ -92,6 +111,7 @@ pub fn compared(cells: &[Cell], default: &Curves, ruled: &Curves) -> Vec<Compare
             interval,
             // A cell does not count where the rounds themselves differ by more than that.
             slower: ratio > SLOWER && interval[0] > 1.0,
+            best: None,
         })
     };
     cells.iter().filter_map(compare).collect()
@@ -108,23 +128,37 @@ pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<us
         cells.iter().try_for_each(|cell| out.object(kind.json, &cell.object(kind)))?;
         return Ok(slower);
     }
-    let headings = [kind.task, kind.at, "default", kind.with, "ratio", "interval", ""];
-    let mut lines = table(&headings, &[1, 2, 3, 4, 5]);
+    let exhaustive = cells.iter().any(|c| c.best.is_some());
+    let mut headings = vec![kind.task, kind.at, "default", kind.with, "ratio", "interval"];
+    headings.extend(if exhaustive { &["best of all", "", "over it", ""][..] } else { &[""] });
+    let mut lines = table(&headings, &[1, 2, 3, 4, 5, 7, 8]);
     for c in cells {
         let at = if kind.at == "bytes" { Bytes(c.cell.bytes).to_string() } else { c.cell.bytes.to_string() };
-        lines.add_row([
+        let mut row = vec![
             c.cell.task.clone(),
             at,
             Nanos(c.default_ns).to_string(),
             Nanos(c.ruled_ns).to_string(),
             format!("{:.2}", c.ratio),
             format!("{:.2} to {:.2}", c.interval[0], c.interval[1]),
-            if c.slower { "slower".to_owned() } else { String::new() },
-        ]);
+        ];
+        if let (Some((name, best)), Some(over)) = (&c.best, c.over_best()) {
+            row.extend([name.clone(), Nanos(*best).to_string(), format!("{over:.2}")]);
+        }
+        row.push(if c.slower { "slower".to_owned() } else { String::new() });
+        lines.add_row(row);
     }
     out.table(&lines)?;
     let mean = (cells.iter().map(|c| c.ratio.ln()).sum::<f64>() / cells.len().max(1) as f64).exp();
     out.line(&format!("geometric mean of the ratios {mean:.2}"))?;
+    let over: Vec<f64> = cells.iter().filter_map(Compared::over_best).collect();
+    if !over.is_empty() {
+        let near = over.iter().filter(|over| **over <= NEAR).count();
+        let (cells, median) = (over.len(), median(&over));
+        out.line(&format!(
+            "within 5 % of the library's best in {near} of {cells} cells; median over the best {median:.2}"
+        ))?;
+    }
     Ok(slower)
 }
 
@@ -151,7 +185,8 @@ impl Compared {
             ("slower", json!(self.slower)),
         ];
         let ranks = kind.ranks.map(|ranks| ("ranks", json!(ranks)));
-        fields.into_iter().chain(ranks).map(|(name, value)| (name.to_owned(), value)).collect()
+        let best = self.best.iter().flat_map(|(name, ns)| [("best", json!(name)), ("best_ns", json!(ns))]);
+        fields.into_iter().chain(ranks).chain(best).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -171,8 +206,13 @@ mod tests {
         };
         let default = curves([[100.0, 200.0, 100.0]; 3]);
         let ruled = curves([[50.0, 100.0, 50.0], [110.0, 190.0, 120.0], [110.0, 230.0, 105.0]]);
-        let found = compared(&cells, &default, &ruled);
+        let mut found = compared(&cells, &default, &ruled);
         assert_eq!(found.iter().map(|c| c.slower).collect::<Vec<_>>(), [false, false, true]);
         assert_eq!((found[0].ratio, found[0].default_ns, found[0].ruled_ns), (0.5, 100.0, 50.0));
+        let algorithm = ("a".to_owned(), curves([[40.0; 3]; 3]));
+        found[0].beside(&[algorithm]);
+        assert_eq!((found[0].best.clone(), found[0].over_best()), (Some(("a".to_owned(), 40.0)), Some(1.25)));
+        found[1].beside(&[]);
+        assert_eq!(found[1].best, Some(("default".to_owned(), 100.0)));
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! 1. One round runs all algorithms. Those that come near the best at some length are finalists.
 //! 2. Further rounds run the finalists and the default. Only their times decide, since the first round selected the finalists.
-//! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %.
+//! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %, and all its launches all of theirs.
 
-use super::choose::{self, by_model, choose, finalists, rules, ByModel, Choice};
+use super::choose::{self, by_model, choose, complete, finalists, rules, ByModel, Choice};
 use super::{check, facts, keep, Kept};
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
 use crate::mpi::rules::{can_say, write, Table, Team};
 use crate::mpi::{
-    lengths, task, with_reference, Cell, Effort, Flavour, Host, HostError, Models, Order, Runs,
+    lengths, task, with_reference, Cell, Curves, Effort, Flavour, Host, HostError, Models, Order, Runs,
 };
 use crate::output::{shell_word, table};
 use crate::script::{export_lines, exports, fact, Head, Variables};
@@ -18,7 +18,7 @@ use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,9 @@ struct Tuned {
 pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), CliError> {
     let arguments = &tune.rules;
     let launchers = launchers(tune)?;
+    if launchers.len() > 1 && !flavour.takes_several() {
+        return Err(HostError::Several(launchers.len(), flavour.name()).into());
+    }
     let effort = order(tune, &[]).effort();
     let mut tuned = Vec::new();
     for (host, found) in hosts(tune, &launchers, session)? {
@@ -112,7 +115,7 @@ pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Res
         |&c: &Collective| lengths(c, &effort.bytes).into_iter().map(move |b| Cell::new(c.name(), b));
     let cells: Vec<Cell> = effort.collectives.iter().flat_map(lengths).collect();
     let (mut slower, mut all) = (0, 0);
-    for (host, _) in &hosts {
+    for (host, flavour) in &hosts {
         let ranks = host.facts.ranks;
         if let Some(of) = fact(text, "ranks").filter(|of| !of.split(',').any(|of| of == ranks.to_string())) {
             session
@@ -125,13 +128,35 @@ pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Res
                 CliError::from(HostError::Broken { command, how: failed.how })
             })
         };
-        let bar = session.out.progress(2 * effort.rounds as u64);
-        let (default, ruled) = check::alternate(effort.rounds, &variables, &bar, file, &mut launch)?;
-        bar.finish_and_clear();
+        let (mut default, mut ruled) = (Curves::default(), Curves::default());
+        let mut own: BTreeMap<String, Curves> = BTreeMap::new();
+        // Rounds of the algorithms lie between those of the comparison.
+        let (turns, each) = if tune.rules.exhaustive { (effort.rounds, 1) } else { (1, effort.rounds) };
+        for _ in 0..turns {
+            let bar = session.out.progress(2 * each as u64);
+            let (without, with) = check::alternate(each, &variables, &bar, file, &mut launch)?;
+            bar.finish_and_clear();
+            default.extend(&without);
+            ruled.extend(&with);
+            if tune.rules.exhaustive {
+                let all = flavour.algorithms(&host.mpi, ranks, &effort.collectives);
+                let once = Effort { rounds: 1, ..effort.clone() };
+                for setting in order(tune, &[]).measure(host, *flavour, &once, all, session)?.settings {
+                    let times = setting.times.iter();
+                    times.for_each(|times| {
+                        own.entry(setting.algorithm.name.clone()).or_default().extend(times)
+                    });
+                }
+            }
+        }
         if hosts.len() > 1 && !session.out.is_json() {
             session.out.line(&format!("{ranks} ranks:"))?;
         }
-        let compared = check::compared(&cells, &default, &ruled);
+        let mut compared = check::compared(&cells, &default, &ruled);
+        if tune.rules.exhaustive {
+            let own: Vec<(String, Curves)> = own.into_iter().collect();
+            compared.iter_mut().for_each(|cell| cell.beside(&own));
+        }
         let kind = check::Kind {
             json: "tune-mpi-check",
             task: "collective",
@@ -200,7 +225,10 @@ fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> 
     let first = order.measure(&host, flavour, &first, all, session)?;
     let models = Models::fit(&first.channel);
     let runs = order.measure(&host, flavour, &effort, finalists(&effort, &first), session)?;
-    let choices = choose(&effort, &runs, models.as_ref(), ranks);
+    let mut choices = choose(&effort, &runs, models.as_ref(), ranks);
+    if flavour.needs_all_lengths() {
+        complete(&mut choices, &runs, models.as_ref(), ranks);
+    }
     let by_model = models.map(|models| by_model(&effort, &first, &models, ranks));
     Ok(Tuned { host, runs, choices, by_model })
 }
@@ -246,9 +274,8 @@ fn rule(ranks: usize, c: &Choice) -> Option<String> {
     let best = c.best.as_ref()?;
     let predicted = best.predicted_ns.map(|ns| format!(" (predicted {})", Nanos(ns)));
     let next = best.next.0.as_ref().map(|name| format!(", next {name} {}", Nanos(best.next.1)));
-    let sure = if best.sure { "" } else { ", not in every launch" };
     Some(format!(
-        "{ranks} ranks, {} {}: {} {}{}{}, by default {}{sure}",
+        "{ranks} ranks, {} {}: {} {}{}{}, by default {}",
         c.collective,
         Bytes(c.bytes),
         best.algorithm.name,
