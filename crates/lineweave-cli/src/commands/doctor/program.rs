@@ -10,15 +10,16 @@ use crate::bench::mpi::ratio;
 use crate::capture::{capture, Captured};
 use crate::commands::run::detect;
 use crate::error::CliError;
+use crate::openmp::script::choices;
 use crate::openmp::settings::{bindings, waits};
 use crate::openmp::{label, Runtime};
 use crate::output::table;
-use crate::script::{export_lines, exports, Variables};
+use crate::script::{export_lines, exports, fact, Variables};
 use crate::session::Session;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -143,7 +144,8 @@ pub fn run(arguments: &Program, session: &mut Session) -> Result<(), CliError> {
         hint: String::new(),
     })?;
     let found = detect::look(&path, rest, None);
-    let mpi = Mpi::of_launcher(program).ok();
+    let mpi =
+        arguments.program.iter().find(|word| is_launcher(word)).and_then(|word| Mpi::of_launcher(word).ok());
     let openmp = arguments.openmp.or_else(|| found.openmp.as_deref().and_then(Runtime::of_library));
     let mut all = settings(arguments, mpi.as_ref(), openmp)?;
     if all.len() == 1 {
@@ -160,9 +162,29 @@ pub fn run(arguments: &Program, session: &mut Session) -> Result<(), CliError> {
     }
 }
 
+/// Returns whether a word of a command line starts ranks, by its name: below a prefix such as /usr an MPI has other programs beside it.
+fn is_launcher(word: &OsStr) -> bool {
+    let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    ["mpirun", "mpiexec", "orterun", "prterun"].iter().any(|launcher| name.starts_with(launcher))
+}
+
+/// Reads a file of `export` lines; of one for several numbers of threads, those for this one.
+///
+/// # Errors
+/// [`CliError::Read`], [`CliError::Malformed`].
+fn read(file: &Path, threads: usize) -> Result<Variables, CliError> {
+    const WHAT: &str = "file of export lines";
+    let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    let malformed = |why: String| CliError::malformed(file, WHAT, why);
+    if fact(&text, "runtime").is_none() {
+        return exports(&text).map_err(malformed);
+    }
+    let choice = choices(&text).map_err(malformed)?.into_iter().find(|(of, _)| *of == threads);
+    choice.map(|(_, variables)| variables).ok_or_else(|| malformed(format!("nothing for {threads} threads")))
+}
+
 /// Returns the default and the settings that are tried.
 fn settings(arguments: &Program, mpi: Option<&Mpi>, openmp: Option<Runtime>) -> Result<Vec<Tried>, CliError> {
-    const WHAT: &str = "file of export lines";
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let mut variables = vec![Variables::new()];
     variables.extend(mpi.into_iter().flat_map(Mpi::waits));
@@ -175,10 +197,10 @@ fn settings(arguments: &Program, mpi: Option<&Mpi>, openmp: Option<Runtime>) -> 
     if mpi.is_some() || openmp.is_some() {
         all.push(Tried::new(LINEWEAVE.to_owned(), vec![("LINEWEAVE_QUIET".to_owned(), "1".to_owned())]));
     }
+    let asked = std::env::var("OMP_NUM_THREADS").ok();
+    let threads = asked.and_then(|list| list.split(',').next()?.trim().parse().ok()).unwrap_or(cpus);
     for file in &arguments.with {
-        let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
-        let variables = exports(&text).map_err(|why| CliError::malformed(file, WHAT, why))?;
-        all.push(Tried::new(file.display().to_string(), variables));
+        all.push(Tried::new(file.display().to_string(), read(file, threads)?));
     }
     Ok(all)
 }
@@ -330,6 +352,24 @@ mod tests {
             all.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(),
             ["default", "b", "d", "c", LINEWEAVE]
         );
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_names() {
+        assert!(is_launcher(OsStr::new("/opt/mpich/bin/mpiexec.hydra")) && is_launcher(OsStr::new("mpirun")));
+        assert!(!is_launcher(OsStr::new("/usr/bin/sleep")) && !is_launcher(OsStr::new("./mpi_app")));
+    }
+
+    #[test]
+    fn a_file_for_several_numbers_of_threads_gives_those_of_the_program() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "# runtime: libgomp\n7 | 7,*)\nexport A=1\n;;\nesac\n").unwrap();
+        let one = [("A".to_owned(), "1".to_owned())];
+        assert_eq!(read(file.path(), 7).unwrap(), one);
+        let refused = read(file.path(), 3).unwrap_err().to_string();
+        assert!(refused.contains("nothing for 3 threads"), "{refused}");
+        std::fs::write(file.path(), "export A=1\n").unwrap();
+        assert_eq!(read(file.path(), 3).unwrap(), one);
     }
 
     #[test]
