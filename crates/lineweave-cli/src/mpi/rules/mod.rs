@@ -1,6 +1,7 @@
 //! Choices of algorithms in the form that a library of MPI reads: `export` lines, and files that they name.
 //!
-//! All rules are for one node. Lengths and numbers of ranks that were not measured keep the library's own choice.
+//! All rules are for one node. Lengths and numbers of ranks that were not measured keep the library's own choice, except Intel MPI's
+//! (`intel.rs`).
 
 mod intel;
 mod mpich;
