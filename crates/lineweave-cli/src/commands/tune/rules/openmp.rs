@@ -150,10 +150,14 @@ fn teams(tune: &Tune, cpus: usize) -> BTreeSet<usize> {
     }
 }
 
+/// Warns of what has no effect, and of other work.
 fn warn(tune: &Tune, runtime: Runtime, session: &Session) {
-    for (given, option) in
-        [(!tune.collectives.is_empty(), "--collective"), (!tune.bytes.is_empty(), "--bytes")]
-    {
+    let options = [
+        (!tune.collectives.is_empty(), "--collective"),
+        (!tune.bytes.is_empty(), "--bytes"),
+        (tune.rules.exhaustive, "--exhaustive"),
+    ];
+    for (given, option) in options {
         if given {
             session.out.warn(&format!("{option} has no effect on {}", runtime.name()));
         }
