@@ -1,6 +1,7 @@
 //! The correctness check of a collective before it is timed.
 
-use super::window::{Bench, Page, Refused, Trial};
+use super::request::Trial;
+use super::window::{Bench, Page, Refused};
 use lineweave::kernel::Operator;
 use lineweave::CallSpec;
 use lineweave::Communicator;

@@ -6,9 +6,10 @@ mod team;
 mod race;
 mod shortlist;
 mod baseline;
+mod request;
 mod window;
 
 pub use baseline::BaselineState;
 pub use race::{question, race, Field, Race, Rules, Runner};
+pub use request::{DataPath, Outcome, Rested, Trial, Way, WINDOW_NS};
 pub use team::{serve, TrialTeam, TrialTeamError};
-pub use window::{DataPath, Outcome, Rested, Trial, Way, WINDOW_NS};

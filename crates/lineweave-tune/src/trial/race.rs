@@ -10,9 +10,9 @@
 //!
 //! A race keeps its time: all windows that may still come share what is left, and none but the first two begins when nothing is.
 
+use super::request::{Trial, Way};
 use super::shortlist::shortlist;
 use super::team::{TrialTeam, TrialTeamError};
-use super::window::{Trial, Way};
 use lineweave::segment::{BankClass, Geometry, COUNTER_BYTES};
 use lineweave::team::TeamConfig;
 use lineweave_core::collective::{Association, Collective};

@@ -4,7 +4,8 @@
 //!    While others are measured it costs nothing.
 //! 2. All ranks carry out the trial, or read the gauge, and answer, each on its own line.
 
-use super::window::{Bench, Outcome, Refused, Trial};
+use super::request::{Outcome, Trial};
+use super::window::{Bench, Refused};
 use crate::measure::StateSample;
 use lineweave::team::{Team, TeamConfig};
 use lineweave::Communicator;
@@ -290,7 +291,7 @@ fn reply(bench: &mut Bench, comm: &mut Communicator, asked: &Asked) -> (Reply, b
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::{DataPath, Rested, Way};
+    use super::super::request::{DataPath, Rested, Way};
     use super::*;
     use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;

@@ -2,11 +2,11 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
+use super::request::{DataPath, Outcome, Rested, Trial, Way};
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
 use crate::measure::{MachineStateProbe, StateSample, COPIED};
 use lineweave::internal::Budget;
 use lineweave::internal::ChoiceOverride;
-use lineweave::kernel::{Element, Operator};
 use lineweave::settings::Wait;
 use lineweave::tuning::{Because, Chosen};
 use lineweave::CallSpec;
@@ -15,8 +15,6 @@ use lineweave::Error;
 use lineweave::SharedBuffer;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::Params;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -26,94 +24,6 @@ const FRESH_BYTES: usize = 256 << 20;
 
 /// Ranks leave the barrier before a batch some 100 ns apart, which must vanish in it.
 const BATCH: Duration = Duration::from_micros(50);
-
-/// An algorithm with everything that makes it a plan.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Way {
-    /// Name of the algorithm.
-    pub algorithm: String,
-    /// Its parameters.
-    #[serde(default)]
-    pub params: Params,
-    /// Bytes of a window.
-    pub window: usize,
-}
-
-/// Place of the buffers of calls that follow each other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rested {
-    /// In the same place, which therefore is in a cache.
-    Reuse,
-    /// Each in another place, in memory together larger than the caches.
-    Fresh,
-}
-
-/// By which way bytes go from rank to rank.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DataPath {
-    /// Through boxes.
-    Boxes,
-    /// From buffer to buffer by cross-memory attach: the plan that the model takes to be the best of those.
-    Attach,
-    /// As the library chooses where every buffer is shared memory.
-    Shared,
-}
-
-/// The length of a window unless a trial says otherwise, in ns.
-pub const WINDOW_NS: u64 = 8_000_000;
-
-/// Description of a measurement, the same for every rank.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Trial {
-    /// The collective; root 0, f64 elements that are summed.
-    pub collective: Collective,
-    /// Message length in bytes, a multiple of 8.
-    pub bytes: usize,
-    /// Buffers.
-    pub buffers: Rested,
-    /// The algorithm, when it is not to be the library's own choice.
-    pub way: Option<Way>,
-    /// The way of the bytes, when it is not to be the library's own choice.
-    #[serde(default)]
-    pub path: Option<DataPath>,
-    /// Way in which ranks wait, when it is not to be as they were set up.
-    #[serde(default)]
-    pub wait: Option<Wait>,
-    /// Follow each call with a barrier, so that no call overlaps with the next; the time of both counts.
-    #[serde(default)]
-    pub apart: bool,
-    /// Compare the answer with what it must be before timing.
-    pub check: bool,
-    /// The longest the window lasts, in ns.
-    pub window_ns: u64,
-    /// The fewest samples before it may end early.
-    pub least: usize,
-    /// The most samples.
-    pub most: usize,
-    /// It ends early when half the interval of the median is at most this share of it.
-    pub precision: f64,
-}
-
-/// Result of a window.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Outcome {
-    /// ns a call, one value a batch: the most of what any rank took.
-    pub batches_ns: Vec<f64>,
-    /// Batches set aside because something disturbed them.
-    pub disturbed: usize,
-    /// Algorithm that ran, with its parameters and window.
-    pub way: Way,
-    /// `forced`, `measured` or `predicted`: why that algorithm.
-    pub because: String,
-    /// True if it reached other ranks' buffers.
-    #[serde(default)]
-    pub direct: bool,
-    /// True if ranks reach each other's memory by cross-memory attach.
-    #[serde(default)]
-    pub cross_memory: bool,
-}
 
 /// A page, so that buffers start on one.
 #[derive(Clone, Copy)]
@@ -153,49 +63,6 @@ pub enum Refused {
 impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
         Refused::Team(error)
-    }
-}
-
-impl Trial {
-    /// Returns a trial as the library chooses, its answer not checked, its buffers used again: a window of 8 ms of at most 300 samples.
-    pub fn new(collective: Collective, bytes: usize) -> Trial {
-        Trial {
-            collective,
-            bytes,
-            buffers: Rested::Reuse,
-            way: None,
-            path: None,
-            wait: None,
-            apart: false,
-            check: false,
-            window_ns: WINDOW_NS,
-            least: 16,
-            most: 300,
-            precision: 0.01,
-        }
-    }
-
-    /// Returns a trial of the library's barrier, as briefly as it goes.
-    pub(super) fn barriers() -> Trial {
-        Trial { window_ns: 1, least: 1, most: 1, precision: 1.0, ..Trial::new(Collective::Barrier, 0) }
-    }
-
-    /// The longest buffer that a rank needs, in bytes.
-    fn buffer_bytes(&self, ranks: usize) -> usize {
-        let extents = [self.collective.input(0, 0), self.collective.output(0, 0)];
-        let blocks = extents.map(|e| e.bytes(ranks, self.bytes)).into_iter().max();
-        blocks.unwrap_or(0).max(self.bytes)
-    }
-
-    /// The call that is timed.
-    pub fn call(&self) -> CallSpec {
-        CallSpec {
-            collective: self.collective,
-            element: f64::TYPE,
-            count: self.bytes / size_of::<f64>(),
-            operator: self.collective.folds().then_some(Operator::Sum),
-            root: 0,
-        }
     }
 }
 
@@ -400,12 +267,6 @@ impl Bench {
 fn budget_of(wait: Wait, comm: &Communicator) -> Budget {
     let ranks = comm.ranks();
     Budget::of(wait, ranks, ranks / comm.shape().oversubscription().max(1))
-}
-
-impl Way {
-    fn of(chosen: Chosen) -> Way {
-        Way { algorithm: chosen.algorithm.name.to_owned(), params: chosen.params, window: chosen.window }
-    }
 }
 
 /// Returns the library's own choice, and the reason for it.

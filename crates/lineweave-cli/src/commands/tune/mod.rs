@@ -7,13 +7,14 @@
 mod choice;
 mod figures;
 mod programme;
+mod profile;
 mod report;
 mod rules;
 
 use super::rank_job;
 use crate::bench::Team;
 use crate::error::CliError;
-use crate::files::{fuller, make_room, replace};
+use crate::files::{make_room, replace};
 use crate::interrupt;
 use crate::node::NodeInfo;
 use crate::question::collective;
@@ -24,22 +25,20 @@ use choice::ChoiceObject;
 use figures::{Cause, Figures};
 use lineweave::settings::Settings;
 use lineweave::team::TeamConfig;
-use lineweave::tuning::{remove_kept, Origin, Tuning, CHOICES_FILE};
+use lineweave::tuning::{Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
 use lineweave_core::select::{select, Candidate, Choices, Question, SelectError, Tuned};
-use lineweave_core::units::{Bytes, Nanos};
-use lineweave_tune::measure::{measure, Change, ProbeSet};
+use lineweave_core::units::Bytes;
+use lineweave_tune::measure::Change;
 use lineweave_tune::trial::{question, race, BaselineState, Field, Race, TrialTeam, TrialTeamError};
+use profile::{known, measured, save_profile};
 use programme::{rules, weight, Case, Programme, Time, BETWEEN};
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Steps of a progress bar over something continuous.
-const STEPS: u64 = 1000;
 /// Races of a case at most, the later ones at the end, until one runs while the machine is in its usual state.
 const TRIES: usize = 3;
 
@@ -327,44 +326,6 @@ impl Tune<'_> {
         }
         Ok(())
     }
-}
-
-/// Measures this machine, with a progress bar.
-fn measured(
-    programme: &Programme,
-    quick: bool,
-    settings: &Settings,
-    session: &Session,
-) -> Result<Profile, CliError> {
-    let set = ProbeSet::of_this_machine(settings)?;
-    let set = if quick { set.quick() } else { set };
-    let set = ProbeSet { budget: programme.probing().min(set.budget), ..set };
-    let bar = session.out.progress(STEPS);
-    let profile = measure(&set, &mut |progress| {
-        bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
-        bar.set_message(format!("pass {}: {} {}", progress.pass, progress.cell, Nanos(progress.median_ns)));
-    });
-    bar.finish_and_clear();
-    Ok(profile?)
-}
-
-/// Keeps the profile, unless the existing one has more samples.
-fn save_profile(file: &Path, profile: &Profile, session: &Session) -> Result<(), CliError> {
-    if fuller(file, profile) {
-        session.out.warn(&format!("{} has more samples and stays", file.display()));
-        return Ok(());
-    }
-    // Choices by the previous profile are useless now.
-    file.parent().iter().for_each(|directory| remove_kept(directory));
-    replace(file, &profile.to_toml(), "XDG_CACHE_HOME")
-}
-
-/// Returns the choices that exist already, to be replaced case by case.
-fn known(file: &Path, profile: &Profile) -> Choices {
-    let id = profile.machine.id();
-    let text = lineweave::cache::text_of_either(file).ok();
-    let there = text.and_then(|text| Choices::from_toml(&text).ok()).filter(|c| c.machine == id);
-    there.unwrap_or_else(|| Choices::new(id))
 }
 
 fn crew(team: Team, config: TeamConfig) -> Result<TrialTeam, CliError> {

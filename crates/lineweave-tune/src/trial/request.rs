@@ -1,0 +1,146 @@
+//! Description of a trial, the same for every rank, and its result.
+
+use lineweave::kernel::{Element, Operator};
+use lineweave::settings::Wait;
+use lineweave::tuning::Chosen;
+use lineweave::CallSpec;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
+use serde::{Deserialize, Serialize};
+
+/// An algorithm with everything that makes it a plan.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Way {
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Params,
+    /// Bytes of a window.
+    pub window: usize,
+}
+
+/// Place of the buffers of calls that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rested {
+    /// In the same place, which therefore is in a cache.
+    Reuse,
+    /// Each in another place, in memory together larger than the caches.
+    Fresh,
+}
+
+/// By which way bytes go from rank to rank.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataPath {
+    /// Through boxes.
+    Boxes,
+    /// From buffer to buffer by cross-memory attach: the plan that the model takes to be the best of those.
+    Attach,
+    /// As the library chooses where every buffer is shared memory.
+    Shared,
+}
+
+/// The length of a window unless a trial says otherwise, in ns.
+pub const WINDOW_NS: u64 = 8_000_000;
+
+/// Description of a measurement, the same for every rank.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// The collective; root 0, f64 elements that are summed.
+    pub collective: Collective,
+    /// Message length in bytes, a multiple of 8.
+    pub bytes: usize,
+    /// Buffers.
+    pub buffers: Rested,
+    /// The algorithm, when it is not to be the library's own choice.
+    pub way: Option<Way>,
+    /// The way of the bytes, when it is not to be the library's own choice.
+    #[serde(default)]
+    pub path: Option<DataPath>,
+    /// Way in which ranks wait, when it is not to be as they were set up.
+    #[serde(default)]
+    pub wait: Option<Wait>,
+    /// Follow each call with a barrier, so that no call overlaps with the next; the time of both counts.
+    #[serde(default)]
+    pub apart: bool,
+    /// Compare the answer with what it must be before timing.
+    pub check: bool,
+    /// The longest the window lasts, in ns.
+    pub window_ns: u64,
+    /// The fewest samples before it may end early.
+    pub least: usize,
+    /// The most samples.
+    pub most: usize,
+    /// It ends early when half the interval of the median is at most this share of it.
+    pub precision: f64,
+}
+
+/// Result of a window.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// ns a call, one value a batch: the most of what any rank took.
+    pub batches_ns: Vec<f64>,
+    /// Batches set aside because something disturbed them.
+    pub disturbed: usize,
+    /// Algorithm that ran, with its parameters and window.
+    pub way: Way,
+    /// `forced`, `measured` or `predicted`: why that algorithm.
+    pub because: String,
+    /// True if it reached other ranks' buffers.
+    #[serde(default)]
+    pub direct: bool,
+    /// True if ranks reach each other's memory by cross-memory attach.
+    #[serde(default)]
+    pub cross_memory: bool,
+}
+
+impl Trial {
+    /// Returns a trial as the library chooses, its answer not checked, its buffers used again: a window of 8 ms of at most 300 samples.
+    pub fn new(collective: Collective, bytes: usize) -> Trial {
+        Trial {
+            collective,
+            bytes,
+            buffers: Rested::Reuse,
+            way: None,
+            path: None,
+            wait: None,
+            apart: false,
+            check: false,
+            window_ns: WINDOW_NS,
+            least: 16,
+            most: 300,
+            precision: 0.01,
+        }
+    }
+
+    /// Returns a trial of the library's barrier, as briefly as it goes.
+    pub(super) fn barriers() -> Trial {
+        Trial { window_ns: 1, least: 1, most: 1, precision: 1.0, ..Trial::new(Collective::Barrier, 0) }
+    }
+
+    /// Returns the length of the longest buffer that a rank needs, in bytes.
+    pub(super) fn buffer_bytes(&self, ranks: usize) -> usize {
+        let extents = [self.collective.input(0, 0), self.collective.output(0, 0)];
+        let blocks = extents.map(|e| e.bytes(ranks, self.bytes)).into_iter().max();
+        blocks.unwrap_or(0).max(self.bytes)
+    }
+
+    /// Returns the call that is timed.
+    pub fn call(&self) -> CallSpec {
+        CallSpec {
+            collective: self.collective,
+            element: f64::TYPE,
+            count: self.bytes / size_of::<f64>(),
+            operator: self.collective.folds().then_some(Operator::Sum),
+            root: 0,
+        }
+    }
+}
+
+impl Way {
+    pub(super) fn of(chosen: Chosen) -> Way {
+        Way { algorithm: chosen.algorithm.name.to_owned(), params: chosen.params, window: chosen.window }
+    }
+}
