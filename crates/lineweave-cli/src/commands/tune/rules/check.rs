@@ -30,7 +30,7 @@ pub struct Kind {
     pub at: &'static str,
     /// The heading of the times with the file's settings.
     pub with: &'static str,
-    /// Number of ranks, where it is the same for all cells.
+    /// Number of ranks of an MPI, which checks its answers.
     pub ranks: Option<usize>,
 }
 
@@ -150,7 +150,8 @@ pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<us
     }
     out.table(&lines)?;
     let mean = (cells.iter().map(|c| c.ratio.ln()).sum::<f64>() / cells.len().max(1) as f64).exp();
-    out.line(&format!("geometric mean of the ratios {mean:.2}"))?;
+    let equal = if kind.ranks.is_some() { "all results equal; " } else { "" };
+    out.line(&format!("{equal}geometric mean of the ratios {mean:.2}"))?;
     let over: Vec<f64> = cells.iter().filter_map(Compared::over_best).collect();
     if !over.is_empty() {
         let near = over.iter().filter(|over| **over <= NEAR).count();
