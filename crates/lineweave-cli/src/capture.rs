@@ -20,7 +20,7 @@ pub struct Captured {
     pub took: Duration,
 }
 
-/// Runs a program to its end. After `limit`, all processes of its group are ended.
+/// Runs a program to its end, or until `limit`, and ends the processes of its group that are left then.
 pub fn capture(command: &mut Command, limit: Duration) -> Captured {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let start = Instant::now();
@@ -31,10 +31,12 @@ pub fn capture(command: &mut Command, limit: Duration) -> Captured {
             return Captured { out, err, ended: Err(format!("it cannot be started: {e}")), took };
         }
     };
-    let running = interrupt::running(&child);
+    let (leader, running) = (child.id(), interrupt::running(&child));
     let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = wait(&mut child, limit);
     let took = start.elapsed();
+    // What the program has left behind would hold its output open.
+    interrupt::end_group(leader);
     drop(running);
     let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
     let (out, err) = (text(out), text(err));
@@ -103,6 +105,16 @@ mod tests {
         let began = Instant::now();
         let Captured { out, ended, .. } = capture(&mut shell, Duration::from_millis(300));
         assert_eq!((out.as_str(), ended.unwrap_err().as_str()), ("before\n", "it was ended after 0 s"));
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_ended_with_it() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 60 & echo done"]);
+        let began = Instant::now();
+        let Captured { out, ended, .. } = capture(&mut shell, Duration::from_secs(30));
+        assert_eq!((out.as_str(), ended), ("done\n", Ok(())));
         assert!(began.elapsed() < Duration::from_secs(30));
     }
 
