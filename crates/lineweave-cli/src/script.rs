@@ -3,8 +3,16 @@
 use crate::output::shell_word;
 use std::fmt::Write;
 
+/// The kind of such a file, for errors.
+pub const WHAT: &str = "file of export lines";
+
 /// Environment variables, each with its value.
 pub type Variables = Vec<(String, String)>;
+
+/// Returns a list of names and values as variables.
+pub fn variables(list: &[(&str, &str)]) -> Variables {
+    list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
 
 /// The comments at the head of a script.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,7 +3,7 @@
 //! Programs of one C file need no header of an MPI, so one compiler builds them for all MPIs, Intel's runtime included.
 
 use crate::commands::run::detect;
-use crate::script::Variables;
+use crate::script::{variables, Variables};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -163,12 +163,10 @@ impl Mpi {
     ///
     /// Sources: Open MPI's `mpi_yield_when_idle`; Intel MPI's reference, `I_MPI_THREAD_YIELD`; MPICH's `MPIR_CVAR_CH4_PROGRESS_THROTTLE`.
     pub fn waits(&self) -> Vec<Variables> {
-        let owned =
-            |list: &[(&str, &str)]| list.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         match (self.abi, self.spins) {
-            ("openmpi", _) => vec![owned(&[("OMPI_MCA_mpi_yield_when_idle", "1")])],
-            (_, true) => vec![owned(THROTTLED)],
-            (_, false) => ["1", "2", "3"].map(|how| owned(&[("I_MPI_THREAD_YIELD", how)])).into(),
+            ("openmpi", _) => vec![variables(&[("OMPI_MCA_mpi_yield_when_idle", "1")])],
+            (_, true) => vec![variables(THROTTLED)],
+            (_, false) => ["1", "2", "3"].map(|how| variables(&[("I_MPI_THREAD_YIELD", how)])).into(),
         }
     }
 

@@ -3,7 +3,8 @@
 //! 1. One round launches all settings for waiting and binding.
 //! 2. Another one adds the shapes of barriers to the best of these; the best shape of each kind of barrier is combined.
 //! 3. Further rounds launch the settings near the best, and the default. Only their times decide, since the earlier rounds selected them.
-//! 4. A setting is chosen where it is 5 % faster on average, and no construct is slower in most of the launches.
+//! 4. A setting is chosen where it is 5 % faster on average, and no construct is slower in most of the launches or far slower
+//!    in one.
 
 use super::settings::{bindings, shapes, waits, Barrier, Shape};
 use super::{Host, OpenmpError, Trial, CONSTRUCTS};

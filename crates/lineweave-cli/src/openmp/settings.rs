@@ -3,7 +3,7 @@
 //! Sources: the manual of libgomp, "Environment Variables"; the reference of LLVM's OpenMP runtime, "Environment Variables".
 
 use super::Runtime;
-use crate::script::Variables;
+use crate::script::{variables, Variables};
 
 /// Returns the settings for the way that threads wait, those that spin least first; without the default.
 ///
@@ -27,20 +27,16 @@ pub fn waits(runtime: Runtime) -> Vec<Variables> {
             &[("KMP_LIBRARY", "turnaround"), ("KMP_BLOCKTIME", "infinite")],
         ],
     };
-    lists.iter().map(|list| owned(list)).collect()
+    lists.iter().map(|list| variables(list)).collect()
 }
 
 /// Returns the settings for the binding of threads to CPUs, first none.
 pub fn bindings(cpus: usize) -> Vec<Variables> {
     let close: &[(&str, &str)] = &[("OMP_PROC_BIND", "close"), ("OMP_PLACES", "threads")];
     let spread: &[(&str, &str)] = &[("OMP_PROC_BIND", "spread"), ("OMP_PLACES", "cores")];
-    // On two CPUs both are the same.
+    // Two CPUs leave no choice of where to spread to.
     let lists: &[&[(&str, &str)]] = if cpus > 2 { &[&[], close, spread] } else { &[&[], close] };
-    lists.iter().map(|list| owned(list)).collect()
-}
-
-fn owned(list: &[(&str, &str)]) -> Variables {
-    list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    lists.iter().map(|list| variables(list)).collect()
 }
 
 /// A kind of barrier of LLVM's runtime, which has a shape of its own.
@@ -99,8 +95,8 @@ impl Shape {
     }
 }
 
-/// Returns the shapes of barriers that a runtime has, without the default: a hypercube with four children in LLVM's, the only one in
-/// libgomp.
+/// Returns the shapes of barriers that a runtime has; none for libgomp, which has one. By default LLVM's barriers are hypercubes with four
+/// children, those of reductions with two.
 ///
 /// LLVM's distributed barrier is left out: it is for all kinds or none, and does not
 /// yield where threads outnumber CPUs.
@@ -111,8 +107,7 @@ pub fn shapes(runtime: Runtime, threads: usize) -> Vec<Shape> {
     let widest = threads.next_power_of_two().trailing_zeros().clamp(1, 4);
     let branching = |pattern| (1..=widest).map(move |bits| Shape { pattern, bits: Some(bits) });
     let flat = ["linear", "hierarchical"].map(|pattern| Shape { pattern, bits: None });
-    let all = flat.into_iter().chain(branching("tree")).chain(branching("hyper"));
-    all.filter(|shape| *shape != Shape { pattern: "hyper", bits: Some(2) }).collect()
+    flat.into_iter().chain(branching("tree")).chain(branching("hyper")).collect()
 }
 
 #[cfg(test)]
@@ -133,10 +128,10 @@ mod tests {
     fn shapes_branch_no_wider_than_the_team() {
         assert!(shapes(Runtime::Libgomp, 8).is_empty());
         let of = |threads| shapes(Runtime::Libomp, threads).len();
-        assert_eq!((of(2), of(4), of(8), of(64)), (4, 5, 7, 9));
+        assert_eq!((of(2), of(4), of(8), of(64)), (4, 6, 8, 10));
         let shape = Shape { pattern: "tree", bits: Some(2) };
         let expected = [("KMP_PLAIN_BARRIER_PATTERN", "tree,tree"), ("KMP_PLAIN_BARRIER", "2,2")];
-        assert_eq!(shape.of(Barrier::Plain), owned(&expected));
+        assert_eq!(shape.of(Barrier::Plain), variables(&expected));
         assert_eq!(shape.of_all().len(), 6);
     }
 }

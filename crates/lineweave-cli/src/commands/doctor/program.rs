@@ -14,7 +14,7 @@ use crate::openmp::script::choices;
 use crate::openmp::settings::{bindings, waits};
 use crate::openmp::{label, Runtime};
 use crate::output::table;
-use crate::script::{export_lines, exports, fact, Variables};
+use crate::script::{export_lines, exports, fact, Variables, WHAT};
 use crate::session::Session;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,6 @@ fn is_launcher(word: &OsStr) -> bool {
 /// # Errors
 /// [`CliError::Read`], [`CliError::Malformed`].
 fn read(file: &Path, threads: usize) -> Result<Variables, CliError> {
-    const WHAT: &str = "file of export lines";
     let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
     let malformed = |why: String| CliError::malformed(file, WHAT, why);
     if fact(&text, "runtime").is_none() {

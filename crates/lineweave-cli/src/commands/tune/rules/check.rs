@@ -6,15 +6,13 @@ use crate::bench::mpi::{median, ratio};
 use crate::error::CliError;
 use crate::mpi::{Cell, Curves, Line};
 use crate::output::table;
-use crate::script::Variables;
+use crate::script::{Variables, WHAT};
 use crate::session::Session;
 use indicatif::ProgressBar;
 use lineweave_core::units::{Bytes, Nanos};
 use serde_json::{json, Map, Value};
 use std::path::Path;
 
-/// The kind of file, for errors.
-pub const WHAT: &str = "file of export lines";
 /// Ratio beyond which a cell counts as slower.
 const SLOWER: f64 = 1.03;
 /// Ratio to the library's fastest algorithm within which a cell counts as near.

@@ -12,7 +12,7 @@ use crate::files::{replace, to_write};
 use crate::mpi::Flavour;
 use crate::node::NodeInfo;
 use crate::openmp::Runtime;
-use crate::script::fact;
+use crate::script::{fact, WHAT};
 use crate::session::Session;
 use clap::ValueEnum;
 use lineweave::settings::Settings;
@@ -47,13 +47,13 @@ pub struct ForOthers {
     /// Replace a file that is there
     #[arg(long, requires = "library", help_heading = "For another library")]
     force: bool,
-    /// Launches of each setting [default: 3]
+    /// Launches of each setting [default: 3, of OpenMP 5]
     #[arg(long, value_name = "N", requires = "others", value_parser = clap::value_parser!(u8).range(1..=50), help_heading = "For another library")]
     rounds: Option<u8>,
     /// Where the MPI is, if not where its launcher is
     #[arg(long, value_name = "PREFIX", requires = "launcher", help_heading = "For another library")]
     mpi: Option<PathBuf>,
-    /// The MPI's launcher and its options, without a program: mpirun -n 2; without -n where --ranks has several numbers
+    /// The MPI's launcher and its options, without a program: mpirun -n 2; without -n beside --ranks
     #[arg(last = true, value_name = "LAUNCHER", requires = "others", help_heading = "For another library")]
     launcher: Vec<OsString>,
 }
@@ -105,7 +105,6 @@ impl ForOthers {
 /// the checked ones are slower.
 pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
     if let Some(file) = &tune.rules.check {
-        const WHAT: &str = "file of export lines";
         let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
         return match fact(&text, "runtime").and_then(|runtime| Runtime::of(runtime.split(',').next()?)) {
             Some(runtime) => openmp::check(tune, runtime, file, &text, session),

@@ -13,7 +13,7 @@ use crate::mpi::{
     lengths, task, with_reference, Cell, Curves, Effort, Flavour, Host, HostError, Models, Order, Runs,
 };
 use crate::output::{shell_word, table};
-use crate::script::{export_lines, exports, fact, Head, Variables};
+use crate::script::{export_lines, exports, fact, variables, Head, Variables, WHAT};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
@@ -86,7 +86,7 @@ pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), C
     let mut written = write(flavour, &host.mpi, &tables, &script)?;
     if !written.variables.is_empty() {
         // The settings for ranks that share CPUs were in force during the measurement, so they belong to the rules.
-        written.variables.extend(host.crowded().iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
+        written.variables.extend(variables(host.crowded()));
     }
     let keeps = !arguments.dry_run && !written.variables.is_empty();
     tuned.iter().try_for_each(|t| show(t, flavour, keeps.then_some(&*script), session))?;
@@ -106,7 +106,7 @@ pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), C
 /// [`CliError::Malformed`] for a file without `export` lines; [`CliError::Host`] when a launch fails, also by a wrong result;
 /// [`CliError::Slower`].
 pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Result<(), CliError> {
-    let variables = exports(text).map_err(|why| CliError::malformed(file, check::WHAT, why))?;
+    let ruled_by = exports(text).map_err(|why| CliError::malformed(file, WHAT, why))?;
     let launchers = launchers(tune)?;
     let hosts = hosts(tune, &launchers, session)?;
     let effort = order(tune, &[]).effort();
@@ -134,7 +134,7 @@ pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Res
         let (turns, each) = if tune.rules.exhaustive { (effort.rounds, 1) } else { (1, effort.rounds) };
         for _ in 0..turns {
             let bar = session.out.progress(2 * each as u64);
-            let (without, with) = check::alternate(each, &variables, &bar, file, &mut launch)?;
+            let (without, with) = check::alternate(each, &ruled_by, &bar, file, &mut launch)?;
             bar.finish_and_clear();
             default.extend(&without);
             ruled.extend(&with);

@@ -8,7 +8,7 @@ use crate::node::{self, NodeInfo};
 use crate::openmp::search::{search, steps, Effort, Tuned};
 use crate::openmp::{is_setting, label, script, Host, OpenmpError, Runtime, CONSTRUCTS};
 use crate::output::table;
-use crate::script::{Head, Variables};
+use crate::script::{Head, Variables, WHAT};
 use crate::session::Session;
 use lineweave::settings::Settings;
 use lineweave_core::units::Nanos;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Milliseconds that a construct is timed for in a launch, and rounds that decide.
-const USUAL: (u32, usize) = (20, 3);
+const USUAL: (u32, usize) = (20, 5);
 const QUICK: (u32, usize) = (8, 2);
 
 #[derive(Serialize)]
@@ -99,16 +99,12 @@ pub fn check(
         return Err(OpenmpError::Launcher(runtime.name()).into());
     }
     warn(tune, runtime, session);
-    let mut choices = script::choices(text).map_err(|why| CliError::malformed(file, check::WHAT, why))?;
+    let mut choices = script::choices(text).map_err(|why| CliError::malformed(file, WHAT, why))?;
     choices.retain(|(threads, _)| {
         tune.ranks.is_empty() || tune.ranks.iter().any(|asked| usize::from(*asked) == *threads)
     });
     if choices.is_empty() {
-        return Err(CliError::malformed(
-            file,
-            check::WHAT,
-            "nothing is exported for these numbers of threads",
-        ));
+        return Err(CliError::malformed(file, WHAT, "nothing is exported for these numbers of threads"));
     }
     let host = Host::start(runtime)?;
     let effort = effort(tune, 0);
