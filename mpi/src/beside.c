@@ -187,9 +187,16 @@ int lwm_beside_saw(struct lwm_comm *numbered, int which, int result)
 {
     if (LWM_LIKELY(result == 0 || !numbered) || !lwm_is_refusal(result)) return result;
     if (!numbered->forming) __atomic_fetch_sub(&numbered->numbers[which], 1, __ATOMIC_RELAXED);
-    else if (is_pending(numbered, which)) lwm_change_refused(&numbered->forming->beside->change, which);
+    else if (is_pending(numbered, which)) lwm_change_back(&numbered->forming->beside->change, which, 1);
     return result;
 }
+
+bool lwm_beside_ahead(struct lwm_comm *comm, uint32_t many)
+{
+    return lwm_change_ahead(&comm->forming->beside->change, lwm_agree_change(comm->forming->word), LWM_BLOCKING, many);
+}
+
+void lwm_beside_back(struct lwm_comm *comm, uint32_t many) { lwm_change_back(&comm->forming->beside->change, LWM_BLOCKING, many); }
 
 void lwm_beside_leave(struct lwm_comm *comm)
 {

@@ -46,7 +46,9 @@ bool lwm_nothing(struct lwm_call *call);
 bool lwm_short(struct lwm_call *call);
 /* Ends a call that lineweave carried out. Returns true. */
 bool lwm_done(struct lwm_call *call, lw_status status);
-/* Keeps a call that lineweave carried out, or the winner of a contest, to be repeated; `hot` describes it. */
+/* ---- calls that come again (repeats.c) ---- */
+
+/* Keeps a call on a communicator with a team, so that it can be repeated: one that lineweave carried out, or that passes; `hot` describes it. */
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
 int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
 /* Repeats a kept call, unless it moves nothing. */
@@ -59,15 +61,24 @@ static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_sta
     comm->hot[kind].done++;
     return 0;
 }
+/* Does what is due once no more calls may pass without all steps: counts those that did. */
+void lwm_pass_end(struct lwm_comm *comm);
+int lwm_pass_failed(struct lwm_comm *comm, enum lwm_kind kind, int result);
 /* Counts a call that passed again; returns the host's result. A call that the host refuses does not count. */
-static inline int lwm_passed_again(struct lwm_hot *hot, int result)
+static inline int lwm_passed_again(struct lwm_comm *comm, enum lwm_kind kind, int result)
 {
-    if (LWM_UNLIKELY(result != 0)) return result;
+    struct lwm_hot *hot = &comm->hot[kind];
+    if (LWM_UNLIKELY(result != 0)) return lwm_pass_failed(comm, kind, result);
     hot->left--;
     hot->done++;
+    comm->pass_met += hot->meets;
+    if (LWM_UNLIKELY(--comm->pass_left == 0)) lwm_pass_end(comm);
     return result;
 }
-/* Counts the repeated calls of a kind. */
+/* As lwm_away, for a call that may come again: `hot` describes it, as far as its root, type, operator and count go, and says whether all ranks
+ * enter it. */
+bool lwm_away_again(struct lwm_call *call, struct lwm_hot hot);
+/* Counts the repeated calls of a kind, and ends their repetition. */
 void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);
 /* Leaves a call to the host. Returns false. */
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why);

@@ -59,12 +59,6 @@ static uint64_t calls_to_next(unsigned contest, int pace)
     return (uint64_t)(TURNS + 3) * calls_a_turn(1, 0, pace) << (1 + 3 * (contest < 12 ? contest : 12));
 }
 
-static void add(uint64_t *counter, uint64_t n)
-{
-    if (LWM_UNLIKELY(lwm_threads)) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-    else *counter += n;
-}
-
 bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
 {
     call->kind = kind;
@@ -80,9 +74,8 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->why = lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE;
     if (LWM_UNLIKELY(!comm)) return false;
     if (kind < LWM_HOT) {
-        if (LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
         /* Repeated calls count towards the next contest, and so does this call. */
-        comm->hot[kind].left = 0;
+        if (LWM_UNLIKELY(comm->hot[kind].left || comm->hot[kind].done)) lwm_count_hot(comm, kind);
     }
     call->why = comm->why;
     return LWM_LIKELY(comm->way == LWM_TEAM || comm->way == LWM_NODES);
@@ -222,14 +215,14 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
 static void count_taken(struct lwm_call *call)
 {
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
-    add(&count->taken, 1);
-    add(&count->taken_bytes, call->bytes);
+    lwm_add(&count->taken, 1);
+    lwm_add(&count->taken_bytes, call->bytes);
     if (LWM_UNLIKELY(lwm_tracing)) lwm_trace_saw(LWM_REASONS, call->bytes);
     uint64_t took = 0;
     if (LWM_UNLIKELY(call->start_ns != 0)) {
         took = lwm_now_ns() - call->start_ns;
-        add(&count->taken_timed, 1);
-        add(&count->taken_ns, took);
+        lwm_add(&count->taken_timed, 1);
+        lwm_add(&count->taken_ns, took);
         lwm_sample(&times_of(call)->ours, (double)took);
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
@@ -262,41 +255,6 @@ bool lwm_done(struct lwm_call *call, lw_status status)
     return true;
 }
 
-void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind)
-{
-    struct lwm_hot *hot = &comm->hot[kind];
-    struct lwm_count *count = &lwm_counts[kind][hot->size_class];
-    add(hot->host ? &count->passed : &count->taken, hot->done);
-    if (hot->host) add(&count->why[LWM_WHY_RACE], hot->done);
-    else add(&count->taken_bytes, hot->done * hot->bytes);
-    if (lwm_settings.race && hot->bytes > 0) comm->races[kind][lwm_race_class(hot->bytes)].left -= hot->done;
-    hot->done = 0;
-}
-
-void lwm_heat(const struct lwm_call *call, struct lwm_hot hot)
-{
-    struct lwm_comm *comm = call->comm;
-    /* Calls without data are not compared. */
-    const struct lwm_race *race = lwm_settings.race && hot.bytes > 0 ? &comm->races[call->kind][call->race_class] : NULL;
-    if (comm->way != LWM_TEAM || (race && race->left == 0)) return;
-    /* The next timed call goes through all steps, and so does the first of the next contest. */
-    const struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
-    hot.host = race && race->host;
-    uint64_t before = hot.host ? count->passed : count->taken;
-    hot.left = before < 16 ? 0 : 64 - (uint32_t)(before & 63) + 1;
-    if (race && hot.left > race->left) hot.left = (uint32_t)race->left + 1;
-    hot.size_class = call->size_class;
-    comm->hot[call->kind] = hot;
-}
-
-int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind)
-{
-    struct lwm_call call = {.comm = comm, .kind = kind, .bytes = comm->hot[kind].bytes};
-    comm->hot[kind].left = 0;
-    lwm_done(&call, LW_ERR_FAILED);
-    return call.result;
-}
-
 int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status)
 {
     struct lwm_call call = {.comm = comm, .kind = kind, .bytes = bytes, .size_class = lwm_class(bytes), .start_ns = start_ns};
@@ -324,7 +282,8 @@ static void spend(struct lwm_comm *comm, uint64_t took)
     if (comm->way != LWM_NEW) return;
     comm->passed_ns += took * (1 + comm->untimed);
     comm->untimed = 0;
-    comm->untimed_left = took < BRIEF_NS ? UNTIMED : 0;
+    comm->brief = took < BRIEF_NS;
+    comm->untimed_left = comm->brief ? UNTIMED : 0;
 }
 
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
@@ -335,8 +294,8 @@ bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
     /* All of them for a report, which adds their times up: calls of one kind on other communicators may take quite another time. */
     bool timed = lwm_is_timed(count->passed) || lwm_settings.report || (call->comm && is_due(call->comm));
     if (call->start_ns == 0 && timed) call->start_ns = lwm_now_ns();
-    add(&count->passed, 1);
-    add(&count->why[why], 1);
+    lwm_add(&count->passed, 1);
+    lwm_add(&count->why[why], 1);
     return false;
 }
 
@@ -376,15 +335,15 @@ int lwm_passed(struct lwm_call *call, int result)
     if (LWM_UNLIKELY(lwm_is_refusal(result))) {
         /* The call counts nowhere in decisions that ranks make together. */
         if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
-        if (call->why == LWM_WHY_PLANS) lwm_planning_refused(&comm->races[call->kind][call->race_class]);
+        if (call->why == LWM_WHY_PLANS) lwm_planning_back(comm->races[call->kind][call->race_class].planning, 1);
         return lwm_beside_saw(call->numbered, LWM_BLOCKING, result);
     }
     uint64_t took = 0;
     if (LWM_UNLIKELY(call->start_ns != 0)) {
         struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
         took = lwm_now_ns() - call->start_ns;
-        add(&count->passed_timed, 1);
-        add(&count->passed_ns, took);
+        lwm_add(&count->passed_timed, 1);
+        lwm_add(&count->passed_ns, took);
         lwm_sample(&times_of(call)->theirs, (double)took);
         if (comm) spend(comm, took);
     }
@@ -401,15 +360,15 @@ struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm handle)
 {
     struct lwm_comm *unnumbered, *comm = lwm_comm_counted(handle, LWM_UNNUMBERED, &unnumbered);
     struct lwm_count *count = &lwm_counts[kind][0];
-    add(&count->passed, 1);
-    add(&count->why[LWM_WHY_KIND], 1);
+    lwm_add(&count->passed, 1);
+    lwm_add(&count->why[LWM_WHY_KIND], 1);
     return comm;
 }
 
 bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
 {
     if (!lwm_begin(call, LWM_BARRIER, handle)) {
-        lwm_away(call, 0, lwm_host.byte);
+        lwm_away_again(call, (struct lwm_hot){.type = lwm_host.byte, .meets = true});
         return lwm_meets(call, 1, lwm_host.byte);
     }
     struct lwm_comm *comm = call->comm;
@@ -419,7 +378,10 @@ bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
     comm->barriers -= comm->plain_barriers;
     comm->plain_barriers = 0;
     call->shape = (struct lwm_shape){.collective = LW_BARRIER, .type = LW_I8};
-    if (!lwm_mine(call, 0, true)) return false;
+    if (!lwm_mine(call, 0, true)) {
+        lwm_heat(call, (struct lwm_hot){0});
+        return false;
+    }
     if (comm->way == LWM_NODES) return lwm_nodes_barrier(call);
     if (!call->race) {
         comm->plain_barriers = lwm_settings.race ? race->left : UINT64_MAX;

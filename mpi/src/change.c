@@ -9,6 +9,9 @@
  * 3. A rank that gets to a number of the latest attempt looks at the word. If all have voted, lineweave carries out this call and later ones of
  *    the kind. If not, it withdraws the attempt, and the call is the host's.
  *
+ * A rank may take the numbers of some calls ahead, so that it need not look at each: to its thread they are made. It gives those back that it does not
+ * use.
+ *
  * An attempt is agreed on or withdrawn, never both: either is an atomic change of one word. A rank either sees an attempt that it has gone too far
  * for, or its thread sees, before it votes, that it has gone too far: each writes first and reads then, sequentially consistent. So when an attempt
  * is agreed on, no rank has made one of its calls, and every rank gets to them with the word as it then is.
@@ -60,7 +63,17 @@ bool lwm_change_came(struct lwm_change *change, uint64_t *word, int which)
     return lwm_change_withdraw(word, attempt) == LWM_AGREED;
 }
 
-void lwm_change_refused(struct lwm_change *change, int which) { __atomic_sub_fetch(&change->calls[which], 1, __ATOMIC_SEQ_CST); }
+bool lwm_change_ahead(struct lwm_change *change, const uint64_t *word, int which, uint64_t many)
+{
+    uint64_t last = __atomic_add_fetch(&change->calls[which], many, __ATOMIC_SEQ_CST);
+    uint64_t attempt = __atomic_load_n(&change->attempt, __ATOMIC_SEQ_CST);
+    /* A later attempt finds the last number. */
+    if (attempt == 0 || last < change->at[attempt][which] || lwm_change_outcome(word, attempt) == LWM_WITHDRAWN) return true;
+    lwm_change_back(change, which, many);
+    return false;
+}
+
+void lwm_change_back(struct lwm_change *change, int which, uint64_t many) { __atomic_sub_fetch(&change->calls[which], many, __ATOMIC_SEQ_CST); }
 
 void lwm_change_calls(struct lwm_change *change, uint64_t calls[LWM_CHANGES])
 {

@@ -20,8 +20,11 @@ enum lwm_outcome { LWM_OPEN, LWM_AGREED, LWM_WITHDRAWN };
 
 /* Numbers a call; returns whether lineweave carries it out, and all later ones of its kind. `word` is shared by all ranks. */
 bool lwm_change_came(struct lwm_change *change, uint64_t *word, int which);
-/* Takes the number of the last call back, which was refused. */
-void lwm_change_refused(struct lwm_change *change, int which);
+/* Takes the numbers of so many calls at once, which this rank is about to make; returns whether the host carries all of them out. If not, their numbers
+ * are not taken. */
+bool lwm_change_ahead(struct lwm_change *change, const uint64_t *word, int which, uint64_t many);
+/* Gives the last numbers back, of calls that were refused or not made. */
+void lwm_change_back(struct lwm_change *change, int which, uint64_t many);
 /* Stores the number of calls so far. */
 void lwm_change_calls(struct lwm_change *change, uint64_t calls[LWM_CHANGES]);
 /* Makes an attempt of `ranks` ranks, which all make it with the same number and calls: votes for it if this rank has made none of these calls

@@ -178,10 +178,8 @@ void lwm_comm_count(struct lwm_comm *comm)
     struct lwm_count *count = &lwm_counts[LWM_BARRIER][0];
     __atomic_fetch_add(&count->taken, comm->barriers - comm->plain_barriers, __ATOMIC_RELAXED);
     comm->barriers = comm->plain_barriers = 0;
-    for (int kind = 0; kind < LWM_HOT; kind++) {
-        lwm_count_hot(comm, kind);
-        comm->hot[kind].left = 0;
-    }
+    if (comm->pass_given) lwm_pass_end(comm);
+    for (int kind = 0; kind < LWM_HOT; kind++) lwm_count_hot(comm, kind);
 }
 
 void lwm_comms_count(void)
@@ -308,6 +306,7 @@ struct lwm_comm *lwm_comm_counted(MPI_Comm handle, int which, struct lwm_comm **
         return NULL;
     }
     struct lwm_comm *comm = lwm_comm_of(handle);
+    if (comm && LWM_UNLIKELY(comm->pass_given)) lwm_pass_end(comm);
     if (comm && LWM_UNLIKELY(comm->way == LWM_NEW && comm->word)) lwm_agree_count(comm);
     bool may_change = comm && (comm->way <= LWM_FORMS || (which == LWM_STARTED && comm->forming));
     if (LWM_UNLIKELY(may_change) && which != LWM_UNNUMBERED) lwm_beside_number(*numbered = comm, which);

@@ -52,7 +52,9 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
 {
     bool everywhere = kind == LWM_ALLREDUCE || kind == LWM_REDUCE_SCATTER_BLOCK;
     if (!lwm_begin(call, kind, handle)) {
-        lwm_away(call, count, type);
+        bool meets = kind == LWM_ALLREDUCE && count > 0;
+        if (kind < LWM_HOT) lwm_away_again(call, (struct lwm_hot){.root = root, .type = type, .op = mpi_op, .count = count, .meets = meets});
+        else lwm_away(call, count, type);
         return lwm_meets(call, everywhere ? count : 0, type);
     }
     struct lwm_comm *comm = call->comm;

@@ -51,6 +51,10 @@ void lwm_beside_begin(struct lwm_comm *comm, struct lwm_forming *forming);
 void lwm_beside_number(struct lwm_comm *comm, int which);
 /* Takes the number of a call back that the host refused, if it has one. Returns the host's result. */
 int lwm_beside_saw(struct lwm_comm *numbered, int which, int result);
+/* Numbers so many blocking calls ahead that are about to pass while the team forms; returns whether they may. And takes numbers of calls back that
+ * were not made. */
+bool lwm_beside_ahead(struct lwm_comm *comm, uint32_t many);
+void lwm_beside_back(struct lwm_comm *comm, uint32_t many);
 /* Leaves the team of a communicator that ends to its thread, which still meets the others: later communicators join in that memory. */
 void lwm_beside_leave(struct lwm_comm *comm);
 /* Has all threads end early; and waits until none is left. */

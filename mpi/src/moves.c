@@ -65,7 +65,7 @@ static void keep(const struct lwm_call *call, const struct lwm_buffer *buffer, c
 
 bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm handle)
 {
-    if (!lwm_begin(call, LWM_BCAST, handle)) return lwm_away(call, buffer.count, buffer.type);
+    if (!lwm_begin(call, LWM_BCAST, handle)) return lwm_away_again(call, (struct lwm_hot){.root = root, .type = buffer.type, .count = buffer.count});
     struct lwm_type info;
     size_t bytes;
     if (!root_is_rank(call, root) || !describe(&buffer, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
@@ -176,8 +176,10 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
 /* Carries out an allgather or alltoall, in which every rank takes a block of each. */
 static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm handle)
 {
+    bool alike = send.at != LWM_IN_PLACE && send.type == recv.type && send.count == recv.count;
     if (!lwm_begin(call, kind, handle)) {
-        lwm_away(call, recv.count, recv.type);
+        if (alike) lwm_away_again(call, (struct lwm_hot){.type = recv.type, .count = recv.count, .meets = recv.count > 0});
+        else lwm_away(call, recv.count, recv.type);
         return lwm_meets(call, recv.count, recv.type);
     }
     struct lwm_comm *comm = call->comm;
@@ -191,7 +193,6 @@ static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffe
     else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!in_place && lwm_same_move(kind, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    bool alike = !in_place && send.type == recv.type && send.count == recv.count;
     if (bytes == 0) {
         if (alike) keep(call, &recv, &to, bytes, 0);
         return lwm_nothing(call);

@@ -254,9 +254,11 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     return over;
 }
 
-void lwm_planning_refused(struct lwm_race *race)
+bool lwm_planning_ahead(struct lwm_planning *p, uint32_t many) { return !p->alone && lwm_change_ahead(&p->change, &p->shared->word, 0, many); }
+
+void lwm_planning_back(struct lwm_planning *p, uint32_t many)
 {
-    if (race->planning) lwm_change_refused(&race->planning->change, 0);
+    if (p) lwm_change_back(&p->change, 0, many);
 }
 
 void lwm_planning_leave(struct lwm_comm *comm)

@@ -304,7 +304,7 @@ __attribute__((visibility("hidden"))) int lwm_trace_leave(const struct frame *fr
     /* A call that was repeated has not been seen. */
     const struct lwm_hot *hot = seen.why < 0 && comm && call.kind < LWM_HOT ? &comm->hot[call.kind] : NULL;
     call.bytes = hot ? hot->bytes : seen.bytes;
-    call.why = seen.why >= 0 ? (uint8_t)seen.why : hot && hot->host ? LWM_WHY_RACE : LWM_REASONS;
+    call.why = seen.why >= 0 ? (uint8_t)seen.why : hot && hot->host ? hot->why : LWM_REASONS;
     keep(&call);
     return result;
 }

@@ -53,6 +53,9 @@ int MPI_Barrier(MPI_Comm comm)
         lwm_done(&call, LW_ERR_FAILED);
         return call.result;
     }
+    if (known && known->handle == comm && known->hot[LWM_BARRIER].left > 1) {
+        return lwm_passed_again(known, LWM_BARRIER, NEXT_CALL(Barrier, (comm)));
+    }
     struct lwm_call call;
     if (lwm_barrier(&call, comm)) return call.result;
     NEXT(Barrier)
