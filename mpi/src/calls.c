@@ -12,6 +12,7 @@
 #include "collectives.h"
 #include "forming.h"
 #include "nodes.h"
+#include "outcomes.h"
 #include "planning.h"
 #include "trace.h"
 
@@ -97,14 +98,28 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 
 static struct lwm_times *times_of(const struct lwm_call *call) { return &lwm_times[call->kind][call->size_class]; }
 
-/* Ends a contest, for which the times of each side, summed over all ranks, are known. */
-static void settle_race(struct lwm_race *race, const long long ns[2])
+void lwm_race_known(struct lwm_race *race, bool host)
 {
+    race->left = calls_to_next(race->contest, race->pace);
+    race->contest++;
+    race->host = host;
+    /* It was not there to see whether the program calls in a tight loop. */
+    race->loose = 1;
+}
+
+/* Ends a contest, for which the times of each side, summed over all ranks, are known. */
+static void settle_race(struct lwm_call *call, const long long ns[2])
+{
+    struct lwm_race *race = call->race;
     race->left = calls_to_next(race->contest, race->pace);
     race->contest++;
     race->calls = race->turn = race->turn_ns = race->half_ns = 0;
     memset(race->best_ns, 0, sizeof race->best_ns);
     race->host = ns[0] > ns[1] + ns[1] / 50;
+    race->decided = call->comm->decided = true;
+    if (race->planned == LWM_PLANNED) {
+        lwm_outcome_remember(lwm_outcome_name(call->comm, call->kind, call->race_class), race->host ? LWM_HOSTS : LWM_OURS);
+    }
 }
 
 /* Returns whether the contest is over, by the sums over all ranks. Called by all ranks at the same call. */
@@ -128,7 +143,7 @@ static bool is_over(struct lwm_call *call)
     if (race->clear) lwm_sample(&times_of(call)->gains, (double)(mine[1] - mine[0]) / many);
     if (!last && race->clear < 2) return false;
     race->loose = all[2] != 0;
-    settle_race(race, all);
+    settle_race(call, all);
     return true;
 }
 
@@ -198,9 +213,11 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
         call->race_class = alike ? lwm_race_class(bytes) : 0;
         struct lwm_race *race = &comm->races[call->kind][call->race_class];
         if (LWM_UNLIKELY(race->left == 0)) {
-            if (LWM_UNLIKELY(race->planned != LWM_PLANNED) && alike && !lwm_planning_came(call, race)) return lwm_leave(call, LWM_WHY_PLANS);
-            call->race = race;
             if (alike) race->pace = call->race_class > 0 ? (uint8_t)call->race_class : SHORT;
+            if (LWM_UNLIKELY(race->planned != LWM_PLANNED) && alike && !lwm_planning_came(call, race)) return lwm_leave(call, LWM_WHY_PLANS);
+        }
+        if (LWM_UNLIKELY(race->left == 0)) {
+            call->race = race;
             if (!turn(call)) return lwm_leave(call, LWM_WHY_RACE);
         } else {
             race->left--;
@@ -363,30 +380,4 @@ struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm handle)
     lwm_add(&count->passed, 1);
     lwm_add(&count->why[LWM_WHY_KIND], 1);
     return comm;
-}
-
-bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
-{
-    if (!lwm_begin(call, LWM_BARRIER, handle)) {
-        lwm_away_again(call, (struct lwm_hot){.type = lwm_host.byte, .meets = true});
-        return lwm_meets(call, 1, lwm_host.byte);
-    }
-    struct lwm_comm *comm = call->comm;
-    struct lwm_race *race = &comm->races[LWM_BARRIER][0];
-    /* Barriers may remain from the time when another communicator had this one's slot. */
-    race->left += comm->plain_barriers;
-    comm->barriers -= comm->plain_barriers;
-    comm->plain_barriers = 0;
-    call->shape = (struct lwm_shape){.collective = LW_BARRIER, .type = LW_I8};
-    if (!lwm_mine(call, 0, true)) {
-        lwm_heat(call, (struct lwm_hot){0});
-        return false;
-    }
-    if (comm->way == LWM_NODES) return lwm_nodes_barrier(call);
-    if (!call->race) {
-        comm->plain_barriers = lwm_settings.race ? race->left : UINT64_MAX;
-        comm->barriers += comm->plain_barriers;
-        race->left = 0;
-    }
-    return lwm_done(call, lw_barrier(comm->team));
 }

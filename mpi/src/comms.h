@@ -25,6 +25,7 @@ struct lwm_race {
     uint8_t loose;        /* turns of the first contest between whose calls the program did other things; then whether it does */
     uint8_t clear;        /* looks in a row at which lineweave was far ahead */
     uint8_t planned;      /* whether its plans were chosen beside the program (planning.c) */
+    bool decided;         /* true if one was held, and did not only have a known outcome (outcomes.c) */
     uint32_t looked_calls;
     uint64_t began_ns, looked_ns;  /* the turn under way; of it, until the last look */
     uint64_t turn_ns, half_ns;     /* of the turn under way; of its first half, if it is over and halves count */
@@ -86,8 +87,8 @@ struct lwm_comm {
     uint64_t pass_left;
     uint32_t pass_given, pass_met, pass_kinds;
     enum lwm_way pass_way;
-    /* True if the last call that was timed was short. */
-    bool brief;
+    /* True if the last call that was timed was short; and if a contest was decided. */
+    bool brief, decided;
     /* Its name, which all its ranks on this node compute alike (names.c), 0: none; the number of communicators that were made from it, and the
      * groups that made some. */
     uint64_t name, made;

@@ -1,5 +1,5 @@
 /*
- * Collectives that move data: the data are bytes to lineweave, whatever the types.
+ * Collectives that move data, and the barrier: the data are bytes to lineweave, whatever the types.
  *
  * MPI lets ranks describe one signature by different types, so types decide nothing. A rank whose type has gaps or
  * another order packs the data that it gives and unpacks the data that it takes; the other ranks do not notice.
@@ -61,6 +61,32 @@ static void keep(const struct lwm_call *call, const struct lwm_buffer *buffer, c
 {
     if (!info->predefined || !info->dense) return;
     lwm_heat(call, (struct lwm_hot){.root = root, .type = buffer->type, .count = buffer->count, .bytes = bytes, .align = 1});
+}
+
+bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
+{
+    if (!lwm_begin(call, LWM_BARRIER, handle)) {
+        lwm_away_again(call, (struct lwm_hot){.type = lwm_host.byte, .meets = true});
+        return lwm_meets(call, 1, lwm_host.byte);
+    }
+    struct lwm_comm *comm = call->comm;
+    struct lwm_race *race = &comm->races[LWM_BARRIER][0];
+    /* Barriers may remain from the time when another communicator had this one's slot. */
+    race->left += comm->plain_barriers;
+    comm->barriers -= comm->plain_barriers;
+    comm->plain_barriers = 0;
+    call->shape = (struct lwm_shape){.collective = LW_BARRIER, .type = LW_I8};
+    if (!lwm_mine(call, 0, true)) {
+        lwm_heat(call, (struct lwm_hot){0});
+        return false;
+    }
+    if (comm->way == LWM_NODES) return lwm_nodes_barrier(call);
+    if (!call->race) {
+        comm->plain_barriers = lwm_settings.race ? race->left : UINT64_MAX;
+        comm->barriers += comm->plain_barriers;
+        race->left = 0;
+    }
+    return lwm_done(call, lw_barrier(comm->team));
 }
 
 bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm handle)

@@ -8,8 +8,8 @@
  * 3. Once all are ready, rank 0's thread proposes a call some way ahead of its own rank, and all vote. If that call came too soon for a rank, rank 0's
  *    thread proposes a later one.
  *
- * Communicators of the same ranks have the same plans, so what one has changed over for, later ones need not choose: MPI's rules put the calls of two
- * communicators into one order at all ranks that have both. Not so where several threads call; then each communicator changes over by itself.
+ * Communicators of the same ranks have the same plans, so what one has changed over for, later ones need not choose. Nor is anything chosen where the
+ * host has won before, and where somebody has, the contest is over as it begins (outcomes.c): rank 0 says so in the line.
  *
  * One thread goes through all classes again and again, and never waits for another rank with one of them. It ends when there has been nothing to do
  * for a while. Where a process may start no thread, calls of the class do its work.
@@ -19,15 +19,17 @@
 #include "board.h"
 #include "change.h"
 #include "helper.h"
+#include "outcomes.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal. */
+/* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal; and who is known by
+ * rank 0 to win the contest. */
 struct shared {
-    uint64_t word, ready, attempt, at;
+    uint64_t word, ready, attempt, at, winner;
 };
 _Static_assert(sizeof(struct shared) <= sizeof(((struct lwm_line *)0)->words), "what a line has room for");
 
@@ -37,6 +39,8 @@ struct lwm_planning {
     struct shared *shared;
     lw_planner *planner;
     struct lwm_shape shape;
+    /* The name of its outcome. */
+    uint64_t name;
     int rank, size;
     /* Progress of the thread: the plans are there; the attempt that it voted on; calls of its rank when it proposed last. */
     bool planned;
@@ -56,36 +60,6 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER, ended = PTHREAD_COND_INIT
 /* What the thread does not know yet. */
 static struct lwm_planning *begun;
 static bool runs, ends;
-
-/* What changed over, by members, kind and class. Nothing is forgotten: ranks have different communicators, and must not remember differently. */
-static struct known {
-    uint64_t name;
-    struct known *next;
-} *known[256];
-
-/* Returns a number for the ranks, kind and class of a call; 0 where communicators tell nothing of each other. */
-static uint64_t name_of(const struct lwm_call *call)
-{
-    const struct lwm_comm *comm = call->comm;
-    return comm->members && !lwm_threads ? lwm_mix(comm->members, (uint64_t)call->kind * LWM_RACE_CLASSES + (uint64_t)call->race_class) : 0;
-}
-
-static bool is_known(uint64_t name)
-{
-    struct known *at = known[name % 256];
-    while (at && at->name != name) at = at->next;
-    return at != NULL;
-}
-
-static void remember(uint64_t name)
-{
-    if (name == 0 || is_known(name)) return;
-    struct known *made = malloc(sizeof *made);
-    /* The others remember it. */
-    if (!made) lwm_host.Abort(lwm_host.world, 1);
-    *made = (struct known){name, known[name % 256]};
-    known[name % 256] = made;
-}
 
 static void discard(struct lwm_planning *p)
 {
@@ -117,7 +91,10 @@ static bool go_on(struct lwm_planning *p)
     struct shared *all = p->shared;
     if (!p->planned) {
         uint64_t began = lwm_now_ns();
-        lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
+        enum lwm_winner winner = lwm_outcome_kept(p->planner, p->name);
+        if (winner != LWM_HOSTS) lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
+        /* The others see it with the number that are ready. */
+        if (p->rank == 0) __atomic_store_n(&all->winner, winner, __ATOMIC_RELAXED);
         __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
         p->planned = true;
         __atomic_add_fetch(&all->ready, 1, __ATOMIC_ACQ_REL);
@@ -222,10 +199,20 @@ static struct lwm_planning *begin(const struct lwm_call *call)
     }
     p->shared = (struct shared *)p->line->words;
     p->shape = call->shape;
+    p->name = lwm_outcome_name(comm, call->kind, call->race_class);
     p->rank = comm->rank;
     p->size = comm->size;
     p->alone = p->released = !give(p);
     return p;
+}
+
+/* Lets lineweave carry out calls of a class, or the host where it is known to win. */
+static void changed_over(struct lwm_race *race, enum lwm_winner winner)
+{
+    race->planned = LWM_PLANNED;
+    if (winner == LWM_UNDECIDED) return;
+    lwm_race_known(race, winner == LWM_HOSTS);
+    __atomic_fetch_add(&lwm_setup[LWM_RECALLED], 1, __ATOMIC_RELAXED);
 }
 
 bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
@@ -233,8 +220,9 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     struct lwm_comm *comm = call->comm;
     if (race->planned == LWM_PLANNED || !lwm_settings.beside || !comm->word || comm->way != LWM_TEAM || call->shape.collective < 0) return true;
     if (race->planned == LWM_UNPLANNED) {
-        if (is_known(name_of(call))) {
-            race->planned = LWM_PLANNED;
+        enum lwm_winner winner;
+        if (lwm_outcome_of(lwm_outcome_name(comm, call->kind, call->race_class), &winner)) {
+            changed_over(race, winner);
             return true;
         }
         race->planning = begin(call);
@@ -244,9 +232,10 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     if (!p) return false;
     bool over = lwm_change_came(&p->change, &p->shared->word, 0);
     if (over) {
-        race->planned = LWM_PLANNED;
+        enum lwm_winner winner = (enum lwm_winner)__atomic_load_n(&p->shared->winner, __ATOMIC_RELAXED);
         race->planning = NULL;
-        remember(name_of(call));
+        lwm_outcome_remember(p->name, winner);
+        changed_over(race, winner);
         part(p, &p->left, &p->released);
     } else if (p->alone) {
         go_on(p);

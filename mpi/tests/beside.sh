@@ -29,6 +29,15 @@ plans_beside() {
         grep -q '"its plans were being chosen":[1-9]' "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report"
 }
 
+# recalls MPI PATTERN COMMAND...: a run with the cache of earlier ones is right, and its report says how many contests ended as they began.
+recalls() {
+    local mpi=$1 pattern=$2
+    shift 2
+    rm -f "$scratch/report"
+    on "$mpi" 2 env XDG_CACHE_HOME="$scratch/kept-$mpi" LINEWEAVE_MPI_FORM=beside LINEWEAVE_MPI_AFTER=4 "$@" "$lineweave" run --report "$scratch/report" -- \
+        "$mpis/built/outcomes-$mpi" "${arguments[@]}" && grep -q "\"recalled\":$pattern[,}]" "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report"
+}
+
 for mpi in openmpi mpich; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
     "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/forming.c -o "$mpis/built/forming-$mpi" -lpthread
@@ -56,5 +65,18 @@ for mpi in openmpi mpich; do
         # Each kind and length changes over by itself, and is compared with the MPI then.
         check "$mpi: a random program whose plans are chosen beside it (seed $((seed + program)))" plans_beside "$mpi" 3 $((seed + program))
     done
+    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/outcomes.c -o "$mpis/built/outcomes-$mpi"
+    rm -rf "$scratch/kept-$mpi"
+    mkdir "$scratch/kept-$mpi"
+    arguments=(100000)
+    # In the first run the duplicate knows what MPI_COMM_WORLD found out; of a later run's four classes one in 16 is compared again.
+    check "$mpi: contests of a first run: only its second communicator knows their winner" recalls "$mpi" 2
+    check "$mpi: a second run knows it as well" recalls "$mpi" '[4-8]'
+    check "$mpi: not where plans are not kept" recalls "$mpi" 2 LINEWEAVE_KEEP_PLANS=0
+    arguments=(100001)
+    check "$mpi: nor in a run with another first argument" recalls "$mpi" 2
+    arguments=(100000)
+    for file in "$scratch/kept-$mpi"/lineweave/*/plans-*.bin; do truncate -s -20 "$file"; done
+    check "$mpi: a file that is cut short does no harm" recalls "$mpi" '[2-8]'
     check "$mpi: 160 communicators of 8 threads, teams beside" beside "$mpi" 4 "$mpis/built/crowd-$mpi" 8 160 2
 done

@@ -1550,6 +1550,28 @@ lw_status lw_planner_plan(struct lw_planner *planner,
                           int root);
 
 /*
+ * What lw_planner_keep kept under a name, in this program or an earlier one, on a communicator with ranks on the same CPUs, by the same profile and
+ * version of lineweave; 0: nothing.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE.
+ *
+ *     uint64_t kept;
+ *     lw_planner_kept(planner, 42, &kept);
+ */
+lw_status lw_planner_kept(struct lw_planner *planner,
+                          uint64_t name,
+                          uint64_t *value);
+
+/*
+ * Keeps a value for later programs, with the kept plans; nothing where these are not kept (LINEWEAVE_KEEP_PLANS=0, no folder).
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE.
+ *
+ *     lw_planner_keep(planner, 42, 7);
+ */
+lw_status lw_planner_keep(struct lw_planner *planner,
+                          uint64_t name,
+                          uint64_t value);
+
+/*
  * Frees a planner. Null is allowed.
  * Errors: LW_ERR_HANDLE.
  *

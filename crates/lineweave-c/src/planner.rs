@@ -87,6 +87,37 @@ pub unsafe extern "C" fn lw_planner_plan(
 }
 
 /**
+ * What lw_planner_keep kept under a name, in this program or an earlier one, on a communicator with ranks on the same CPUs, by the same profile and
+ * version of lineweave; 0: nothing.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE.
+ *
+ *     uint64_t kept;
+ *     lw_planner_kept(planner, 42, &kept);
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_planner_kept(planner: *mut lw_planner, name: u64, value: *mut u64) -> lw_status {
+    guard(|| {
+        let inner = shared(planner, "planner", |planner| &planner.shared)?;
+        place_for(value)?;
+        give(value, inner.0.kept(name).unwrap_or(0))
+    })
+}
+
+/**
+ * Keeps a value for later programs, with the kept plans; nothing where these are not kept (LINEWEAVE_KEEP_PLANS=0, no folder).
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE.
+ *
+ *     lw_planner_keep(planner, 42, 7);
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_planner_keep(planner: *mut lw_planner, name: u64, value: u64) -> lw_status {
+    guard(|| {
+        shared(planner, "planner", |planner| &planner.shared)?.0.keep(name, value);
+        Ok(())
+    })
+}
+
+/**
  * Frees a planner. Null is allowed.
  * Errors: LW_ERR_HANDLE.
  *

@@ -68,6 +68,11 @@ static lw_status everything(lw_comm *comm, void *arg) {
     EXPECT(lw_planner_plan(planner, LW_BCAST, 3, LW_I64, LW_SUM, ranks) == LW_ERR_ROOT);
     EXPECT(lw_planner_plan(planner, LW_REDUCE, 3, LW_I64, -1, 0) == LW_ERR_OP);
     EXPECT(lw_planner_plan(NULL, LW_BCAST, 3, LW_I64, LW_SUM, 0) == LW_ERR_NULL && lw_comm_planner(comm, NULL) == LW_ERR_NULL);
+    /* Nothing is kept where there is no folder for it. */
+    uint64_t kept = 1;
+    EXPECT(lw_planner_keep(planner, 42, 7) == LW_OK && lw_planner_kept(planner, 42, &kept) == LW_OK && (kept == 7 || kept == 0));
+    EXPECT(lw_planner_kept(planner, 43, &kept) == LW_OK && kept == 0);
+    EXPECT(lw_planner_kept(planner, 42, NULL) == LW_ERR_NULL && lw_planner_keep(NULL, 42, 7) == LW_ERR_NULL);
     EXPECT(lw_planner_free(planner) == LW_OK && lw_planner_free(planner) == LW_ERR_HANDLE && lw_planner_free(NULL) == LW_OK);
 
     /* Places that rank 0 takes and tells; all ranks in reverse order. */

@@ -27,6 +27,10 @@ use std::sync::Arc;
 /// };
 /// std::thread::spawn(move || planner.plan(&call)).join().expect("it does not panic")?;
 /// comm.allreduce(&[1.0; 1000], &mut [0.0; 1000], Operator::Sum)?;
+///
+/// let planner = comm.planner();
+/// planner.keep(42, 7);
+/// assert!(matches!(planner.kept(42), Some(7) | None), "nothing is kept where there is no folder for it");
 /// # Ok(())
 /// # }
 /// ```
@@ -58,5 +62,20 @@ impl Planner {
             rank: self.rank,
         };
         self.selector.proven_for(&self.selector.key_of(call), &budget).map(drop)
+    }
+
+    /// Returns what [`Planner::keep`] kept under this name, in this program or an earlier one, on a communicator with ranks on the same CPUs, by the
+    /// same profile and version of lineweave.
+    pub fn kept(&self, name: u64) -> Option<u64> {
+        self.selector.tuning.record(self.kept_name(name))?.first().copied()
+    }
+
+    /// Keeps a value for later programs, with the kept plans; nothing where these are not kept.
+    pub fn keep(&self, name: u64, value: u64) {
+        self.selector.tuning.keep(self.kept_name(name), &[value]);
+    }
+
+    fn kept_name(&self, name: u64) -> [u64; 2] {
+        [u64::from_le_bytes(*b"planner:") ^ self.selector.place, name]
     }
 }
