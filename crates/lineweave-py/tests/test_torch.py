@@ -145,8 +145,14 @@ def the_rest(me, n):
             dist.all_reduce(x, group=group)
             assert x.item() == 2 * first + 1
     # These calls are refused.
-    with pytest.raises(TypeError, match="complex64 cannot be reduced|sparse"):
-        dist.all_reduce(torch.zeros(3).to_sparse())
+    with pytest.raises(TypeError, match="this call is for dense tensors.*to_dense"):
+        dist.broadcast(torch.zeros(3).to_sparse(), src=0)
+    with pytest.raises(ValueError, match="MAX is not offered on sparse tensors; expected SUM or AVG"):
+        dist.all_reduce(torch.zeros(3).to_sparse(), op=dist.ReduceOp.MAX)
+    with pytest.raises(ValueError, match="sparse tensors of one shape are expected"):
+        dist.all_reduce(torch.zeros(3 + me % 2).to_sparse())
+    with pytest.raises(ValueError, match="each as long as that rank's output"):
+        dist.reduce_scatter(torch.empty(3), [torch.zeros(2)] * n)
     with pytest.raises(ValueError, match="PREMUL_SUM|is not offered"):
         dist.all_reduce(torch.tensor([True]), op=dist.ReduceOp.AVG)
     dist.barrier()
@@ -154,6 +160,72 @@ def the_rest(me, n):
 
 def test_groups_objects_and_what_is_refused():
     ranks(the_rest, 4)
+
+
+def parts_of_any_length(me, n):
+    # Rank r takes r rows, rank 0 none.
+    for dtype in TYPES:
+        given = [of(me + r, dtype, (r, 2)) for r in range(n)]
+        for op, combine in ((dist.ReduceOp.SUM, lambda t: t.sum(0)), (dist.ReduceOp.MAX, lambda t: t.max(0).values)):
+            y = torch.full((me, 2), 100).to(dtype)
+            dist.reduce_scatter(y, given, op=op)
+            assert torch.equal(y, combine(torch.stack([of(me + r, dtype, (me, 2)) for r in range(n)])).to(dtype))
+    y = torch.empty(me + 1, dtype=torch.bool)
+    dist.reduce_scatter(y, [torch.arange(r + 1) == me for r in range(n)])
+    assert torch.equal(y, torch.arange(me + 1) < n)
+
+
+def sparse(me, n):
+    # Elements that several ranks have, that one rank has twice, whole rows, and none at all.
+    for shape, indices, values in (
+        ((7,), [[me, 3, 3]], [1.0, 2.0, me]),
+        ((5, 4), [[me % 5, 0], [1, 2]], [1.5, me]),
+        ((5, 3), [[0, me % 5]], [[1.0, 2.0, me]] * 2),
+        ((4,), [[] if me else [2]], [] if me else [4.0]),
+    ):
+        mine = torch.sparse_coo_tensor(torch.tensor(indices, dtype=torch.int64), torch.tensor(values, dtype=torch.float64), shape)
+        dense = mine.to_dense()
+        everybody = [torch.empty_like(dense) for _ in range(n)]
+        dist.all_gather(everybody, dense)
+        for op, expected in ((dist.ReduceOp.SUM, sum(everybody)), (dist.ReduceOp.AVG, sum(everybody) / n)):
+            x = mine.clone()
+            work = dist.all_reduce(x, op=op, async_op=True)
+            work.wait()
+            assert x.is_sparse and torch.allclose(x.to_dense(), expected)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_parts_of_any_length_are_reduced_and_scattered(n):
+    ranks(parts_of_any_length, n)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_sparse_tensors_are_added_up(n):
+    ranks(sparse, n)
+
+
+def embed(me, n):
+    """Embeddings whose gradients are sparse, under data parallelism."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Embedding(50, 8, sparse=True), torch.nn.Flatten(), torch.nn.Linear(32, 2))
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(100 + me)
+    for _ in range(6):
+        words = torch.randint(0, 50, (16, 4), generator=generator)
+        loss = torch.nn.functional.cross_entropy(parallel(words), words[:, 0] % 2)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return [p.detach() for p in model.parameters()]
+
+
+def test_sparse_gradients_are_those_of_gloo(tmp_path):
+    for backend in ("lineweave", "gloo"):
+        ranks(embed, 2, backend, str(tmp_path))
+    for rank in range(2):
+        ours, theirs = (torch.load(tmp_path / f"{backend}-{rank}") for backend in ("lineweave", "gloo"))
+        assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(ours, theirs))
 
 
 def train(me, n):

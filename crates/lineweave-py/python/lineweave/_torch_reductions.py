@@ -30,6 +30,8 @@ ELEMENTS = {
 for _name, _number in (("uint16", 5), ("uint32", 6), ("uint64", 7)):
     if hasattr(torch, _name):
         ELEMENTS[getattr(torch, _name)] = _number
+# The names that calls of a team take, by number.
+OPERATOR_NAMES: Any = ("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
 OPERATORS = {"SUM": 0, "PRODUCT": 1, "MIN": 2, "MAX": 3, "AVG": 4, "BAND": 5, "BOR": 6, "BXOR": 7}
 # On bool.
 _LOGICAL = {"SUM": 9, "PRODUCT": 8, "MIN": 8, "MAX": 9, "BAND": 8, "BOR": 9, "BXOR": 10}
@@ -84,7 +86,7 @@ def _refuse(tensor: torch.Tensor) -> BadType:
     if not tensor.is_cpu:
         return BadType(f"lineweave's backend is for CPU tensors, and this one is on {tensor.device}; give it tensor.cpu()")
     if tensor.layout is not torch.strided:
-        return BadType(f"lineweave's backend is for dense tensors, and this one is {tensor.layout}; give it tensor.to_dense()")
+        return BadType(f"this call is for dense tensors, and this one is {tensor.layout}; give it tensor.to_dense()")
     return BadType(f"{tensor.dtype} cannot be reduced; expected one of {', '.join(map(str, ELEMENTS))}, or bool")
 
 
@@ -108,8 +110,31 @@ def numbers(tensor: torch.Tensor, op: Any) -> tuple[int, int]:
     return element, table[name]
 
 
+def add_sparse(team: Team, tensor: torch.Tensor, op: Any) -> None:
+    """Adds up sparse tensors of one shape, in place: each rank gets the elements of all, and adds them in the order of ranks."""
+    name = "SUM" if op is None else NAMES.get(hash(op), "of this number")
+    if name not in ("SUM", "AVG"):
+        raise BadArgument(f"the operator {name} is not offered on sparse tensors; expected SUM or AVG")
+    mine = tensor.coalesce()
+    indices, values = mine.indices().t().contiguous(), mine.values().contiguous()
+    # Ranks whose tensors have other numbers of dimensions make another call than this, which the team finds out.
+    form = torch.tensor([mine.sparse_dim(), *mine.shape, values.shape[0]])
+    forms = team.allgather(form)
+    if not (forms[:, :-1] == form[:-1]).all():
+        raise BadArgument(f"sparse tensors of one shape are expected; ranks give {[tuple(f[1:-1].tolist()) for f in forms]}")
+    counts = forms[:, -1].tolist()
+    found = team.allgatherv(indices.view(-1), [n * mine.sparse_dim() for n in counts])
+    each = values.shape[1:].numel()
+    flat = team.allgatherv(values.view(-1), [n * each for n in counts])
+    total = torch.sparse_coo_tensor(found.view(-1, mine.sparse_dim()).t(), flat.view(-1, *values.shape[1:]), mine.shape).coalesce()
+    tensor.copy_(total / team.size if name == "AVG" else total)
+
+
 def fold(team: Team, collective: int, tensor: torch.Tensor, op: Any, root: int) -> None:
     """Carries out an allreduce or a reduce in place."""
+    if collective == ALLREDUCE and tensor.layout is torch.sparse_coo and tensor.is_cpu:
+        add_sparse(team, tensor, op)
+        return
     flat = flat_of(tensor)
     element, operator = numbers(tensor, op)
     start = flat.data_ptr()

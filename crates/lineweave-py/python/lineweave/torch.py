@@ -32,7 +32,7 @@ from lineweave._torch_inference import (
 )
 from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
-from lineweave._torch_reductions import ALLREDUCE, Done, done, flat_of, fold, numbers, reduction
+from lineweave._torch_reductions import ALLREDUCE, OPERATOR_NAMES, Done, done, flat_of, fold, numbers, reduction
 from lineweave._torch_team import Group, meet
 
 __all__ = [
@@ -106,11 +106,22 @@ class ProcessGroupLineweave(Group):
     _reduce_scatter_base = reduce_scatter_single
 
     def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
-        sizes = {tensor.numel() for tensor in inputs[0]}
-        if sizes != {outputs[0].numel()}:
-            raise BadArgument("reduce_scatter: tensors of one size are expected; give tensors as long as the output")
-        given = torch.cat([tensor.reshape(-1) for tensor in inputs[0]])
-        self.reduce_scatter_single(outputs[0], given, opts)
+        (output,), (parts,) = outputs, inputs
+        sizes = [part.numel() for part in parts]
+        if len(parts) != self._ranks or sizes[self._place] != output.numel():
+            raise BadArgument(
+                f"reduce_scatter: tensors of {sizes} elements are given and rank {self._place} takes {output.numel()}; expected a tensor"
+                f" for each of the {self._ranks} ranks, each as long as that rank's output"
+            )
+        given = torch.cat([part.reshape(-1) for part in parts])
+        if len(set(sizes)) == 1:
+            self.reduce_scatter_single(output, given, opts)
+        else:
+            taken = flat_of(output)
+            _, operator = numbers(given, None if opts is None else opts.reduceOp)
+            self._team.reduce_scatter(given, sizes, op=OPERATOR_NAMES[operator], out=taken.view(-1))
+            if taken.data_ptr() != output.data_ptr():
+                output.copy_(taken)
         return done(opts, outputs)
 
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
