@@ -1,6 +1,7 @@
 //! Communicators made from others.
 
-use crate::handle::{enter, free, give, hook, lw_comm, lw_progress_fn, place_for, shared, Shared};
+use crate::handle::{enter, free, give, lw_comm, place_for, shared, Shared};
+use crate::progress::{hook, lw_progress_fn};
 use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_NULL, LW_ERR_RANK};
 use crate::team::give_comm;
 use lineweave::communicator::CommunicatorFactory;

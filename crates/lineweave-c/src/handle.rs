@@ -11,7 +11,7 @@ use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -381,45 +381,5 @@ pub unsafe extern "C" fn lw_comm_free(comm: *mut lw_comm) -> lw_status {
         // SAFETY: it came from `Arc::into_raw`, and this thread alone closed it.
         retire(Box::new(unsafe { Arc::from_raw(comm.cast_const()) }));
         Ok(())
-    })
-}
-
-/** Called over and over while a rank waits, with the argument that was given with it. */
-pub type lw_progress_fn = Option<extern "C" fn(arg: *mut c_void)>;
-
-/// An argument that moves between threads with the communicator.
-struct Argument(*mut c_void);
-
-// SAFETY: the program hands it over with the communicator, which one thread uses at a time.
-unsafe impl Send for Argument {}
-
-/**
- * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this
- * communicator (LW_ERR_BUSY).
- * Errors: of calls.
- *
- *     lw_comm_set_progress(comm, poll, NULL);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_comm_set_progress(
-    comm: *mut lw_comm,
-    progress: lw_progress_fn,
-    arg: *mut c_void,
-) -> lw_status {
-    enter(comm, |comm| {
-        comm.set_progress_hook(hook(progress, arg));
-        Ok(())
-    })
-}
-
-/// Returns a function of C in the form that the runtime calls.
-pub(crate) fn hook(progress: lw_progress_fn, arg: *mut c_void) -> Option<Box<dyn FnMut() + Send>> {
-    let argument = Argument(arg);
-    progress.map(|f| {
-        let hook = move || {
-            let whole = &argument;
-            f(whole.0);
-        };
-        Box::new(hook) as Box<dyn FnMut() + Send>
     })
 }

@@ -13,6 +13,7 @@
 pub mod status;
 pub mod types;
 pub mod handle;
+pub mod progress;
 pub mod team;
 pub mod communicators;
 pub mod planner;

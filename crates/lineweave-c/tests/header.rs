@@ -5,11 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The sources in the order of the header. `rows` are the blocking functions of src/rows.rs, and `started` its other functions.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 16] = [
     "status",
     "types",
     "operators",
     "handle",
+    "progress",
     "team",
     "communicators",
     "shared",
@@ -42,7 +43,7 @@ fn here(file: &str) -> PathBuf {
 }
 
 /// Returns the sources, with the rows of src/rows.rs expanded to the functions that its macros make.
-fn sources() -> [String; 15] {
+fn sources() -> [String; 16] {
     let read = |file: &str| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source");
     let [blocks, started] = functions(&read("rows"));
     SOURCES.map(|file| match file {

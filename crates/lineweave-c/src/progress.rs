@@ -1,0 +1,45 @@
+//! The function of C that is called while a rank waits.
+
+use crate::handle::{enter, lw_comm};
+use crate::status::lw_status;
+use std::ffi::c_void;
+
+/** Called over and over while a rank waits, with the argument that was given with it. */
+pub type lw_progress_fn = Option<extern "C" fn(arg: *mut c_void)>;
+
+/// An argument that moves between threads with the communicator.
+struct Argument(*mut c_void);
+
+// SAFETY: the program hands it over with the communicator, which one thread uses at a time.
+unsafe impl Send for Argument {}
+
+/**
+ * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this
+ * communicator (LW_ERR_BUSY).
+ * Errors: of calls.
+ *
+ *     lw_comm_set_progress(comm, poll, NULL);
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_set_progress(
+    comm: *mut lw_comm,
+    progress: lw_progress_fn,
+    arg: *mut c_void,
+) -> lw_status {
+    enter(comm, |comm| {
+        comm.set_progress_hook(hook(progress, arg));
+        Ok(())
+    })
+}
+
+/// Returns a function of C in the form that the runtime calls.
+pub(crate) fn hook(progress: lw_progress_fn, arg: *mut c_void) -> Option<Box<dyn FnMut() + Send>> {
+    let argument = Argument(arg);
+    progress.map(|f| {
+        let hook = move || {
+            let whole = &argument;
+            f(whole.0);
+        };
+        Box::new(hook) as Box<dyn FnMut() + Send>
+    })
+}
