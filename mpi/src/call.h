@@ -40,8 +40,8 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* Returns whether lineweave carries the call out now; the size is known and the arguments were found valid. `alike`: bytes are equal on all
  * ranks; where they are not, sizes of all classes share one contest. */
 bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike);
-/* Ends the contest of a call as an earlier one ended. */
-void lwm_race_known(struct lwm_race *race, bool host);
+/* Ends a contest as an earlier one ended: whether the host won, and whether the program did other things between these calls. */
+void lwm_race_known(struct lwm_race *race, bool host, bool between);
 /* Ends a call that moves nothing, which returns at once. Returns true. */
 bool lwm_nothing(struct lwm_call *call);
 /* Ends a call without memory to pack in. Returns true. */

@@ -98,13 +98,12 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 
 static struct lwm_times *times_of(const struct lwm_call *call) { return &lwm_times[call->kind][call->size_class]; }
 
-void lwm_race_known(struct lwm_race *race, bool host)
+void lwm_race_known(struct lwm_race *race, bool host, bool between)
 {
     race->left = calls_to_next(race->contest, race->pace);
     race->contest++;
     race->host = host;
-    /* It was not there to see whether the program calls in a tight loop. */
-    race->loose = 1;
+    race->loose = between;
 }
 
 /* Ends a contest, for which the times of each side, summed over all ranks, are known. */
@@ -116,9 +115,9 @@ static void settle_race(struct lwm_call *call, const long long ns[2])
     race->calls = race->turn = race->turn_ns = race->half_ns = 0;
     memset(race->best_ns, 0, sizeof race->best_ns);
     race->host = ns[0] > ns[1] + ns[1] / 50;
-    race->decided = call->comm->decided = true;
     if (race->planned == LWM_PLANNED) {
-        lwm_outcome_remember(lwm_outcome_name(call->comm, call->kind, call->race_class), race->host ? LWM_HOSTS : LWM_OURS);
+        race->decided = call->comm->decided = true;
+        lwm_outcome_remember(lwm_outcome_name(call->comm, call->kind, call->race_class), lwm_outcome_now(race));
     }
 }
 

@@ -24,7 +24,7 @@ enum { REPEATS = 16 };
 /* What is remembered. Nothing is forgotten: ranks have different communicators, and must not remember differently. */
 static struct known {
     uint64_t name;
-    enum lwm_winner winner;
+    unsigned outcome;
     struct known *next;
 } *known[256];
 
@@ -40,14 +40,14 @@ static struct known *find(uint64_t name)
     return at;
 }
 
-bool lwm_outcome_of(uint64_t name, enum lwm_winner *winner)
+bool lwm_outcome_of(uint64_t name, unsigned *outcome)
 {
     const struct known *at = find(name);
-    *winner = at ? at->winner : LWM_UNDECIDED;
+    *outcome = at ? at->outcome : LWM_UNDECIDED;
     return at != NULL;
 }
 
-void lwm_outcome_remember(uint64_t name, enum lwm_winner winner)
+void lwm_outcome_remember(uint64_t name, unsigned outcome)
 {
     if (name == 0) return;
     struct known *at = find(name);
@@ -58,7 +58,7 @@ void lwm_outcome_remember(uint64_t name, enum lwm_winner winner)
         *at = (struct known){name, LWM_UNDECIDED, known[name % 256]};
         known[name % 256] = at;
     }
-    if (winner != LWM_UNDECIDED) at->winner = winner;
+    if (outcome != LWM_UNDECIDED) at->outcome = outcome;
 }
 
 /* Returns a number for this program and its MPI. */
@@ -87,18 +87,21 @@ static uint64_t kept_name(uint64_t name)
 }
 
 /* Returns what is kept under a name. */
-static enum lwm_winner kept(lw_planner *planner, uint64_t name)
+static unsigned kept(lw_planner *planner, uint64_t name)
 {
     uint64_t value = LWM_UNDECIDED;
-    bool found = lw_planner_kept(planner, kept_name(name), &value) == LW_OK;
-    return found && (value == LWM_OURS || value == LWM_HOSTS) ? (enum lwm_winner)value : LWM_UNDECIDED;
+    bool found = lw_planner_kept(planner, kept_name(name), &value) == LW_OK && value < 2 * LWM_BETWEEN;
+    unsigned winner = found ? (unsigned)value & LWM_WINNER : LWM_UNDECIDED;
+    return winner == LWM_OURS || winner == LWM_HOSTS ? (unsigned)value : LWM_UNDECIDED;
 }
 
-enum lwm_winner lwm_outcome_kept(lw_planner *planner, uint64_t name)
+unsigned lwm_outcome_kept(lw_planner *planner, uint64_t name)
 {
     bool repeats = lwm_mix(lwm_board_token(), name) % REPEATS == 0;
     return name == 0 || repeats ? LWM_UNDECIDED : kept(planner, name);
 }
+
+unsigned lwm_outcome_now(const struct lwm_race *race) { return (race->host ? LWM_HOSTS : LWM_OURS) | (race->loose ? LWM_BETWEEN : 0); }
 
 void lwm_outcomes_keep(struct lwm_comm *comm)
 {
@@ -108,8 +111,8 @@ void lwm_outcomes_keep(struct lwm_comm *comm)
         for (int class = 0; class < LWM_RACE_CLASSES; class++) {
             const struct lwm_race *race = &comm->races[kind][class];
             uint64_t name = race->decided ? lwm_outcome_name(comm, (enum lwm_kind)kind, class) : 0;
-            enum lwm_winner winner = race->host ? LWM_HOSTS : LWM_OURS;
-            if (name && kept(planner, name) != winner) lw_planner_keep(planner, kept_name(name), winner);
+            unsigned outcome = lwm_outcome_now(race);
+            if (name && kept(planner, name) != outcome) lw_planner_keep(planner, kept_name(name), outcome);
         }
     }
     lw_planner_free(planner);

@@ -26,10 +26,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal; and who is known by
- * rank 0 to win the contest. */
+/* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal; and what rank 0
+ * knows of the contest. */
 struct shared {
-    uint64_t word, ready, attempt, at, winner;
+    uint64_t word, ready, attempt, at, outcome;
 };
 _Static_assert(sizeof(struct shared) <= sizeof(((struct lwm_line *)0)->words), "what a line has room for");
 
@@ -91,10 +91,10 @@ static bool go_on(struct lwm_planning *p)
     struct shared *all = p->shared;
     if (!p->planned) {
         uint64_t began = lwm_now_ns();
-        enum lwm_winner winner = lwm_outcome_kept(p->planner, p->name);
-        if (winner != LWM_HOSTS) lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
+        unsigned outcome = lwm_outcome_kept(p->planner, p->name);
+        if ((outcome & LWM_WINNER) != LWM_HOSTS) lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
         /* The others see it with the number that are ready. */
-        if (p->rank == 0) __atomic_store_n(&all->winner, winner, __ATOMIC_RELAXED);
+        if (p->rank == 0) __atomic_store_n(&all->outcome, outcome, __ATOMIC_RELAXED);
         __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
         p->planned = true;
         __atomic_add_fetch(&all->ready, 1, __ATOMIC_ACQ_REL);
@@ -207,11 +207,11 @@ static struct lwm_planning *begin(const struct lwm_call *call)
 }
 
 /* Lets lineweave carry out calls of a class, or the host where it is known to win. */
-static void changed_over(struct lwm_race *race, enum lwm_winner winner)
+static void changed_over(struct lwm_race *race, unsigned outcome)
 {
     race->planned = LWM_PLANNED;
-    if (winner == LWM_UNDECIDED) return;
-    lwm_race_known(race, winner == LWM_HOSTS);
+    if (outcome == LWM_UNDECIDED) return;
+    lwm_race_known(race, (outcome & LWM_WINNER) == LWM_HOSTS, (outcome & LWM_BETWEEN) != 0);
     __atomic_fetch_add(&lwm_setup[LWM_RECALLED], 1, __ATOMIC_RELAXED);
 }
 
@@ -220,9 +220,9 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     struct lwm_comm *comm = call->comm;
     if (race->planned == LWM_PLANNED || !lwm_settings.beside || !comm->word || comm->way != LWM_TEAM || call->shape.collective < 0) return true;
     if (race->planned == LWM_UNPLANNED) {
-        enum lwm_winner winner;
-        if (lwm_outcome_of(lwm_outcome_name(comm, call->kind, call->race_class), &winner)) {
-            changed_over(race, winner);
+        unsigned outcome;
+        if (lwm_outcome_of(lwm_outcome_name(comm, call->kind, call->race_class), &outcome)) {
+            changed_over(race, outcome);
             return true;
         }
         race->planning = begin(call);
@@ -232,10 +232,10 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     if (!p) return false;
     bool over = lwm_change_came(&p->change, &p->shared->word, 0);
     if (over) {
-        enum lwm_winner winner = (enum lwm_winner)__atomic_load_n(&p->shared->winner, __ATOMIC_RELAXED);
+        unsigned outcome = (unsigned)__atomic_load_n(&p->shared->outcome, __ATOMIC_RELAXED);
         race->planning = NULL;
-        lwm_outcome_remember(p->name, winner);
-        changed_over(race, winner);
+        lwm_outcome_remember(p->name, outcome);
+        changed_over(race, outcome);
         part(p, &p->left, &p->released);
     } else if (p->alone) {
         go_on(p);
