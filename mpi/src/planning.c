@@ -8,8 +8,8 @@
  * 3. Once all are ready, rank 0's thread proposes a call some way ahead of its own rank, and all vote. If that call came too soon for a rank, rank 0's
  *    thread proposes a later one.
  *
- * Communicators of the same ranks have the same plans, so what one has changed over for, later ones need not choose. Nor is anything chosen where the
- * host has won before, and where somebody has, the contest is over as it begins (outcomes.c): rank 0 says so in the line.
+ * Communicators of the same ranks have the same plans, so what one has changed over for, later ones need not choose. Where it is known who wins the
+ * contest, it is over as it begins (outcomes.c): rank 0 says so in the line.
  *
  * One thread goes through all classes again and again, and never waits for another rank with one of them. It ends when there has been nothing to do
  * for a while. Where a process may start no thread, calls of the class do its work.
@@ -92,7 +92,8 @@ static bool go_on(struct lwm_planning *p)
     if (!p->planned) {
         uint64_t began = lwm_now_ns();
         unsigned outcome = lwm_outcome_kept(p->planner, p->name);
-        if ((outcome & LWM_WINNER) != LWM_HOSTS) lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
+        /* Where the host has won, too: for the second contest. */
+        lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
         /* The others see it with the number that are ready. */
         if (p->rank == 0) __atomic_store_n(&all->outcome, outcome, __ATOMIC_RELAXED);
         __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
