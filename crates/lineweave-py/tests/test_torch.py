@@ -192,6 +192,12 @@ def sparse(me, n):
             work = dist.all_reduce(x, op=op, async_op=True)
             work.wait()
             assert x.is_sparse and torch.allclose(x.to_dense(), expected)
+    # Integers are averaged as in dense tensors.
+    dense = torch.tensor([-3 - me, 0, 5 * me])
+    few = dense.to_sparse()
+    dist.all_reduce(dense, op=dist.ReduceOp.AVG)
+    dist.all_reduce(few, op=dist.ReduceOp.AVG)
+    assert few.dtype is torch.int64 and torch.equal(few.to_dense(), dense)
 
 
 @pytest.mark.parametrize("n", [2, 4])
@@ -288,6 +294,10 @@ def over_nodes(me, n):
         x = torch.full((5, 2), float(me)).t()
         dist.all_reduce(x, op=getattr(dist.ReduceOp, op))
         assert (x == expected).all()
+    # Towards zero, as on one node.
+    x = torch.tensor([-1 - me])
+    dist.all_reduce(x, op=dist.ReduceOp.AVG)
+    assert x.item() == int(-(n + 1) / 2)
     flags = torch.tensor([me == 0, True])
     dist.all_reduce(flags, op=dist.ReduceOp.MIN)
     assert flags.tolist() == [False, True]

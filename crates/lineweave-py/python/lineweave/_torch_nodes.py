@@ -106,7 +106,7 @@ class ProcessGroupNodes(Group):
                 total.copy_(wide)
         self._team._raw(1, element, -1, 0, count, start, start)
         if average:
-            total = total.div_(self._ranks) if total.is_floating_point() else total.div_(self._ranks, rounding_mode="floor")
+            total = total.div_(self._ranks) if total.is_floating_point() else total.div_(self._ranks, rounding_mode="trunc")
         if root is None or root == self._place:
             tensor.copy_(total)
         return True

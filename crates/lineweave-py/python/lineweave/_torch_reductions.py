@@ -127,7 +127,10 @@ def add_sparse(team: Team, tensor: torch.Tensor, op: Any) -> None:
     each = values.shape[1:].numel()
     flat = team.allgatherv(values.view(-1), [n * each for n in counts])
     total = torch.sparse_coo_tensor(found.view(-1, mine.sparse_dim()).t(), flat.view(-1, *values.shape[1:]), mine.shape).coalesce()
-    tensor.copy_(total / team.size if name == "AVG" else total)
+    if name == "AVG":
+        # As of dense tensors.
+        total = total.div(team.size, rounding_mode=None if total.is_floating_point() or total.is_complex() else "trunc")
+    tensor.copy_(total)
 
 
 def fold(team: Team, collective: int, tensor: torch.Tensor, op: Any, root: int) -> None:
