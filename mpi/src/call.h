@@ -40,18 +40,32 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* Returns whether lineweave carries the call out now; the size is known and the arguments were found valid. `alike`: bytes are equal on all
  * ranks; where they are not, sizes of all classes share one contest. */
 bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike);
-/* Ends a contest as an earlier one ended: whether the host won, and whether the program did other things between these calls. */
-void lwm_race_known(struct lwm_race *race, bool host, bool between);
+/* Ends a contest: whether the host has won, and whether the program did other things between these calls. */
+void lwm_race_settle(struct lwm_race *race, bool host, bool between);
 /* Ends a call that moves nothing, which returns at once. Returns true. */
 bool lwm_nothing(struct lwm_call *call);
 /* Ends a call without memory to pack in. Returns true. */
 bool lwm_short(struct lwm_call *call);
 /* Ends a call that lineweave carried out. Returns true. */
 bool lwm_done(struct lwm_call *call, lw_status status);
+/* Leaves a call to the host. Returns false. */
+bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
+/* Tells, for a call that `lwm_begin` left to the host, the data that each rank takes of every other one. Returns false. */
+bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type);
+/* Returns whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not enter it. */
+bool lwm_is_refusal(int result);
+/* Called after the host has carried out a call, or refused it. Returns its result. */
+int lwm_passed(struct lwm_call *call, int result);
+/* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); returns MPI's result. */
+int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status);
+/* Counts a call of a kind that always passes, also for its communicator, which is returned. */
+struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm comm);
+
 /* ---- calls that come again (repeats.c) ---- */
 
 /* Keeps a call on a communicator with a team, so that it can be repeated: one that lineweave carried out, or that passes; `hot` describes it. */
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
+/* Ends a repeated call that lineweave could not carry out. Returns MPI's result. */
 int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
 /* Repeats a kept call, unless it moves nothing. */
 #define LWM_REPEAT(hot, status) (LWM_LIKELY((hot)->bytes != 0) ? (status) : LW_OK)
@@ -65,6 +79,7 @@ static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_sta
 }
 /* Does what is due once no more calls may pass without all steps: counts those that did. */
 void lwm_pass_end(struct lwm_comm *comm);
+/* Records the result of a call that passed again and that the host refused, or that failed. Returns it. */
 int lwm_pass_failed(struct lwm_comm *comm, enum lwm_kind kind, int result);
 /* Counts a call that passed again; returns the host's result. A call that the host refuses does not count. */
 static inline int lwm_passed_again(struct lwm_comm *comm, enum lwm_kind kind, int result)
@@ -82,17 +97,5 @@ static inline int lwm_passed_again(struct lwm_comm *comm, enum lwm_kind kind, in
 bool lwm_away_again(struct lwm_call *call, struct lwm_hot hot);
 /* Counts the repeated calls of a kind, and ends their repetition. */
 void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);
-/* Leaves a call to the host. Returns false. */
-bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
-/* Tells, for a call that `lwm_begin` left to the host, the data that each rank takes of every other one. Returns false. */
-bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type);
-/* Returns whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not enter it. */
-bool lwm_is_refusal(int result);
-/* Called after the host has carried out a call, or refused it. Returns its result. */
-int lwm_passed(struct lwm_call *call, int result);
-/* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); returns MPI's result. */
-int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status);
-/* Counts a call of a kind that always passes, also for its communicator, which is returned. */
-struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm comm);
 
 #endif

@@ -12,7 +12,7 @@
 #include "collectives.h"
 #include "forming.h"
 #include "nodes.h"
-#include "outcomes.h"
+#include "verdicts.h"
 #include "planning.h"
 #include "trace.h"
 
@@ -98,7 +98,7 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 
 static struct lwm_times *times_of(const struct lwm_call *call) { return &lwm_times[call->kind][call->size_class]; }
 
-void lwm_race_known(struct lwm_race *race, bool host, bool between)
+void lwm_race_settle(struct lwm_race *race, bool host, bool between)
 {
     race->left = calls_to_next(race->contest, race->pace);
     race->contest++;
@@ -106,18 +106,16 @@ void lwm_race_known(struct lwm_race *race, bool host, bool between)
     race->loose = between;
 }
 
-/* Ends a contest, for which the times of each side, summed over all ranks, are known. */
-static void settle_race(struct lwm_call *call, const long long ns[2])
+/* Ends a contest that was held, for which the sums over all ranks are known: the times of each side, and of ranks that saw other things between. */
+static void decide(struct lwm_call *call, const long long sums[3])
 {
     struct lwm_race *race = call->race;
-    race->left = calls_to_next(race->contest, race->pace);
-    race->contest++;
+    lwm_race_settle(race, sums[0] > sums[1] + sums[1] / 50, sums[2] != 0);
     race->calls = race->turn = race->turn_ns = race->half_ns = 0;
     memset(race->best_ns, 0, sizeof race->best_ns);
-    race->host = ns[0] > ns[1] + ns[1] / 50;
     if (race->planned == LWM_PLANNED) {
         race->decided = call->comm->decided = true;
-        lwm_outcome_remember(lwm_outcome_name(call->comm, call->kind, call->race_class), lwm_outcome_now(race));
+        lwm_verdict_remember(lwm_verdict_name(call->comm, call->kind, call->race_class), lwm_verdict_now(race));
     }
 }
 
@@ -141,8 +139,7 @@ static bool is_over(struct lwm_call *call)
     race->clear = look && all[1] > CLEAR * all[0] ? race->clear + 1 : 0;
     if (race->clear) lwm_sample(&times_of(call)->gains, (double)(mine[1] - mine[0]) / many);
     if (!last && race->clear < 2) return false;
-    race->loose = all[2] != 0;
-    settle_race(call, all);
+    decide(call, all);
     return true;
 }
 

@@ -9,7 +9,7 @@
 #include "board.h"
 #include "forming.h"
 #include "nodes.h"
-#include "outcomes.h"
+#include "verdicts.h"
 #include "planning.h"
 #include "presence.h"
 #include "started.h"
@@ -47,7 +47,7 @@ static void retire(struct lwm_comm *comm)
     lwm_agree_forget(comm);
     lwm_beside_leave(comm);
     lwm_planning_leave(comm);
-    lwm_outcomes_keep(comm);
+    lwm_verdicts_keep(comm);
     if (comm->started) lw_comm_free(comm->started);
     if (comm->team) lw_comm_free(comm->team);
     if (comm->nodes) lwm_nodes_free(comm->nodes);
@@ -148,7 +148,7 @@ void lwm_comms_close(void)
         lwm_started_finish(comm);
         lwm_beside_leave(comm);
         lwm_planning_leave(comm);
-        lwm_outcomes_keep(comm);
+        lwm_verdicts_keep(comm);
         if (comm->started) lw_comm_free(comm->started);
         if (comm->team) lw_comm_free(comm->team);
         comm->started = NULL;

@@ -25,7 +25,7 @@ struct lwm_race {
     uint8_t loose;        /* turns of the first contest between whose calls the program did other things; then whether it does */
     uint8_t clear;        /* looks in a row at which lineweave was far ahead */
     uint8_t planned;      /* whether its plans were chosen beside the program (planning.c) */
-    bool decided;         /* true if one was held, and did not only have a known outcome (outcomes.c) */
+    bool decided;         /* true if one was held, and was not only settled by what was known (verdicts.c) */
     uint32_t looked_calls;
     uint64_t began_ns, looked_ns;  /* the turn under way; of it, until the last look */
     uint64_t turn_ns, half_ns;     /* of the turn under way; of its first half, if it is over and halves count */
@@ -82,8 +82,9 @@ struct lwm_comm {
     uint64_t passed_ns, look_at;
     /* Of short calls one in eight is timed, for all that were not since the last: how many are still to go by untimed, and how many have. */
     uint32_t untimed_left, untimed;
-    /* Calls that may pass as those before them, without all steps, until ranks have to agree on something (repeats.c): how many still may, were allowed
-     * to (0: any number), and passed so that all ranks entered; the kinds of which one is known, a bit each; and the way that it was known for. */
+    /* Calls that may pass as those before them, without all steps, until ranks have to agree on something (repeats.c): how many still may, and were
+     * allowed to (0: any number, and the first of these means nothing); those of them that all ranks entered; the kinds of which one is known, a bit
+     * each; and the way that it was known for. */
     uint64_t pass_left;
     uint32_t pass_given, pass_met, pass_kinds;
     enum lwm_way pass_way;

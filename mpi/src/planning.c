@@ -9,7 +9,7 @@
  *    thread proposes a later one.
  *
  * Communicators of the same ranks have the same plans, so what one has changed over for, later ones need not choose. Where it is known who wins the
- * contest, it is over as it begins (outcomes.c): rank 0 says so in the line.
+ * contest, it is over as it begins (verdicts.c): rank 0 says so in the line.
  *
  * One thread goes through all classes again and again, and never waits for another rank with one of them. It ends when there has been nothing to do
  * for a while. Where a process may start no thread, calls of the class do its work.
@@ -19,7 +19,7 @@
 #include "board.h"
 #include "change.h"
 #include "helper.h"
-#include "outcomes.h"
+#include "verdicts.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@
 /* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal; and what rank 0
  * knows of the contest. */
 struct shared {
-    uint64_t word, ready, attempt, at, outcome;
+    uint64_t word, ready, attempt, at, verdict;
 };
 _Static_assert(sizeof(struct shared) <= sizeof(((struct lwm_line *)0)->words), "what a line has room for");
 
@@ -39,7 +39,7 @@ struct lwm_planning {
     struct shared *shared;
     lw_planner *planner;
     struct lwm_shape shape;
-    /* The name of its outcome. */
+    /* The name of its verdict. */
     uint64_t name;
     int rank, size;
     /* Progress of the thread: the plans are there; the attempt that it voted on; calls of its rank when it proposed last. */
@@ -91,11 +91,11 @@ static bool go_on(struct lwm_planning *p)
     struct shared *all = p->shared;
     if (!p->planned) {
         uint64_t began = lwm_now_ns();
-        unsigned outcome = lwm_outcome_kept(p->planner, p->name);
+        unsigned verdict = lwm_verdict_kept(p->planner, p->name);
         /* Where the host has won, too: for the second contest. */
         lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
         /* The others see it with the number that are ready. */
-        if (p->rank == 0) __atomic_store_n(&all->outcome, outcome, __ATOMIC_RELAXED);
+        if (p->rank == 0) __atomic_store_n(&all->verdict, verdict, __ATOMIC_RELAXED);
         __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
         p->planned = true;
         __atomic_add_fetch(&all->ready, 1, __ATOMIC_ACQ_REL);
@@ -200,7 +200,7 @@ static struct lwm_planning *begin(const struct lwm_call *call)
     }
     p->shared = (struct shared *)p->line->words;
     p->shape = call->shape;
-    p->name = lwm_outcome_name(comm, call->kind, call->race_class);
+    p->name = lwm_verdict_name(comm, call->kind, call->race_class);
     p->rank = comm->rank;
     p->size = comm->size;
     p->alone = p->released = !give(p);
@@ -208,11 +208,11 @@ static struct lwm_planning *begin(const struct lwm_call *call)
 }
 
 /* Lets lineweave carry out calls of a class, or the host where it is known to win. */
-static void changed_over(struct lwm_race *race, unsigned outcome)
+static void changed_over(struct lwm_race *race, unsigned verdict)
 {
     race->planned = LWM_PLANNED;
-    if (outcome == LWM_UNDECIDED) return;
-    lwm_race_known(race, (outcome & LWM_WINNER) == LWM_HOSTS, (outcome & LWM_BETWEEN) != 0);
+    if (verdict == LWM_UNDECIDED) return;
+    lwm_race_settle(race, (verdict & LWM_WINNER) == LWM_HOSTS, (verdict & LWM_BETWEEN) != 0);
     __atomic_fetch_add(&lwm_setup[LWM_RECALLED], 1, __ATOMIC_RELAXED);
 }
 
@@ -221,9 +221,9 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     struct lwm_comm *comm = call->comm;
     if (race->planned == LWM_PLANNED || !lwm_settings.beside || !comm->word || comm->way != LWM_TEAM || call->shape.collective < 0) return true;
     if (race->planned == LWM_UNPLANNED) {
-        unsigned outcome;
-        if (lwm_outcome_of(lwm_outcome_name(comm, call->kind, call->race_class), &outcome)) {
-            changed_over(race, outcome);
+        unsigned verdict;
+        if (lwm_verdict_of(lwm_verdict_name(comm, call->kind, call->race_class), &verdict)) {
+            changed_over(race, verdict);
             return true;
         }
         race->planning = begin(call);
@@ -233,10 +233,10 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
     if (!p) return false;
     bool over = lwm_change_came(&p->change, &p->shared->word, 0);
     if (over) {
-        unsigned outcome = (unsigned)__atomic_load_n(&p->shared->outcome, __ATOMIC_RELAXED);
+        unsigned verdict = (unsigned)__atomic_load_n(&p->shared->verdict, __ATOMIC_RELAXED);
         race->planning = NULL;
-        lwm_outcome_remember(p->name, outcome);
-        changed_over(race, outcome);
+        lwm_verdict_remember(p->name, verdict);
+        changed_over(race, verdict);
         part(p, &p->left, &p->released);
     } else if (p->alone) {
         go_on(p);

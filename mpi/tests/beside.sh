@@ -29,13 +29,13 @@ plans_beside() {
         grep -q '"its plans were being chosen":[1-9]' "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report"
 }
 
-# recalls MPI PATTERN COMMAND...: a run with the cache of earlier ones is right, and its report says how many contests ended as they began.
+# recalls MPI PATTERN [VARIABLE=VALUE]...: a run with the cache of earlier ones is right, and its report says how many contests ended as they began.
 recalls() {
     local mpi=$1 pattern=$2
     shift 2
     rm -f "$scratch/report"
     on "$mpi" 2 env XDG_CACHE_HOME="$scratch/kept-$mpi" LINEWEAVE_MPI_FORM=beside LINEWEAVE_MPI_AFTER=4 "$@" "$lineweave" run --report "$scratch/report" -- \
-        "$mpis/built/outcomes-$mpi" "${arguments[@]}" && grep -q "\"recalled\":$pattern[,}]" "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report"
+        "$mpis/built/verdicts-$mpi" "${arguments[@]}" && grep -q "\"recalled\":$pattern[,}]" "$scratch/report" && grep -q '"taken":[1-9]' "$scratch/report"
 }
 
 for mpi in openmpi mpich; do
@@ -65,7 +65,7 @@ for mpi in openmpi mpich; do
         # Each kind and length changes over by itself, and is compared with the MPI then.
         check "$mpi: a random program whose plans are chosen beside it (seed $((seed + program)))" plans_beside "$mpi" 3 $((seed + program))
     done
-    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/outcomes.c -o "$mpis/built/outcomes-$mpi"
+    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/verdicts.c -o "$mpis/built/verdicts-$mpi"
     rm -rf "$scratch/kept-$mpi"
     mkdir "$scratch/kept-$mpi"
     arguments=(100000)

@@ -1,5 +1,5 @@
 /*
- * Outcomes of contests that are known before they begin: of an earlier communicator of the same ranks, or of an earlier run of the same program.
+ * Verdicts of contests that are known before these begin: of an earlier communicator of the same ranks, or of an earlier run of the same program.
  * Such a call has no first contest (calls.c); the second one comes as it would, and corrects what is not true any more.
  *
  * Within a run, all ranks remember the same, since contests are decided by all of them at one call, and MPI's rules put the calls of two
@@ -7,10 +7,10 @@
  *
  * From run to run rank 0 of a communicator keeps them, beside the kept plans. They are found by the program (its file, and its first argument that is
  * no option, which is what a script is called), the MPI, and the communicator's ranks and CPUs; what rank 0 finds counts for all (planning.c). Now and
- * then, one time in REPEATS, it does not look, so that an outcome of a disturbed run does not stay for ever.
+ * then, one time in REPEATS, it does not look, so that the verdict of a disturbed run does not stay for ever.
  */
 #define _GNU_SOURCE
-#include "outcomes.h"
+#include "verdicts.h"
 #include "board.h"
 
 #include <fcntl.h>
@@ -24,11 +24,11 @@ enum { REPEATS = 16 };
 /* What is remembered. Nothing is forgotten: ranks have different communicators, and must not remember differently. */
 static struct known {
     uint64_t name;
-    unsigned outcome;
+    unsigned verdict;
     struct known *next;
 } *known[256];
 
-uint64_t lwm_outcome_name(const struct lwm_comm *comm, enum lwm_kind kind, int race_class)
+uint64_t lwm_verdict_name(const struct lwm_comm *comm, enum lwm_kind kind, int race_class)
 {
     return comm->members && !lwm_threads ? lwm_mix(comm->members, (uint64_t)kind * LWM_RACE_CLASSES + (uint64_t)race_class) : 0;
 }
@@ -40,14 +40,14 @@ static struct known *find(uint64_t name)
     return at;
 }
 
-bool lwm_outcome_of(uint64_t name, unsigned *outcome)
+bool lwm_verdict_of(uint64_t name, unsigned *verdict)
 {
     const struct known *at = find(name);
-    *outcome = at ? at->outcome : LWM_UNDECIDED;
+    *verdict = at ? at->verdict : LWM_UNDECIDED;
     return at != NULL;
 }
 
-void lwm_outcome_remember(uint64_t name, unsigned outcome)
+void lwm_verdict_remember(uint64_t name, unsigned verdict)
 {
     if (name == 0) return;
     struct known *at = find(name);
@@ -58,7 +58,7 @@ void lwm_outcome_remember(uint64_t name, unsigned outcome)
         *at = (struct known){name, LWM_UNDECIDED, known[name % 256]};
         known[name % 256] = at;
     }
-    if (outcome != LWM_UNDECIDED) at->outcome = outcome;
+    if (verdict != LWM_UNDECIDED) at->verdict = verdict;
 }
 
 /* Returns a number for this program and its MPI. */
@@ -77,7 +77,7 @@ static uint64_t program(void)
     return lwm_mix_text(lwm_mix(number, (uint64_t)lwm_world_size), lwm_host_title);
 }
 
-/* Returns the name by which an outcome is kept. */
+/* Returns the name by which a verdict is kept. */
 static uint64_t kept_name(uint64_t name)
 {
     static uint64_t here;
@@ -95,24 +95,24 @@ static unsigned kept(lw_planner *planner, uint64_t name)
     return winner == LWM_OURS || winner == LWM_HOSTS ? (unsigned)value : LWM_UNDECIDED;
 }
 
-unsigned lwm_outcome_kept(lw_planner *planner, uint64_t name)
+unsigned lwm_verdict_kept(lw_planner *planner, uint64_t name)
 {
     bool repeats = lwm_mix(lwm_board_token(), name) % REPEATS == 0;
     return name == 0 || repeats ? LWM_UNDECIDED : kept(planner, name);
 }
 
-unsigned lwm_outcome_now(const struct lwm_race *race) { return (race->host ? LWM_HOSTS : LWM_OURS) | (race->loose ? LWM_BETWEEN : 0); }
+unsigned lwm_verdict_now(const struct lwm_race *race) { return (race->host ? LWM_HOSTS : LWM_OURS) | (race->loose ? LWM_BETWEEN : 0); }
 
-void lwm_outcomes_keep(struct lwm_comm *comm)
+void lwm_verdicts_keep(struct lwm_comm *comm)
 {
     lw_planner *planner = NULL;
     if (!comm->decided || comm->rank != 0 || !comm->team || lw_comm_planner(comm->team, &planner) != LW_OK) return;
     for (int kind = 0; kind < LWM_TAKEN; kind++) {
         for (int class = 0; class < LWM_RACE_CLASSES; class++) {
             const struct lwm_race *race = &comm->races[kind][class];
-            uint64_t name = race->decided ? lwm_outcome_name(comm, (enum lwm_kind)kind, class) : 0;
-            unsigned outcome = lwm_outcome_now(race);
-            if (name && kept(planner, name) != outcome) lw_planner_keep(planner, kept_name(name), outcome);
+            uint64_t name = race->decided ? lwm_verdict_name(comm, (enum lwm_kind)kind, class) : 0;
+            unsigned verdict = lwm_verdict_now(race);
+            if (name && kept(planner, name) != verdict) lw_planner_keep(planner, kept_name(name), verdict);
         }
     }
     lw_planner_free(planner);

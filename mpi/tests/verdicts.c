@@ -1,6 +1,6 @@
 /*
  * A program that calls the same collectives again and again, so that each is compared with the MPI's, and checks every result. Its first argument is the
- * number of rounds; others tell runs of it apart.
+ * number of rounds; with another number it is another program to lineweave.
  */
 #include "expect.h"
 #include <mpi.h>
