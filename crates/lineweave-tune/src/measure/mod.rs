@@ -12,6 +12,7 @@
 //! Probes time the functions that the engine calls, and are plans run by the engine where they can be.
 
 mod attach;
+mod batch;
 mod cache;
 mod cell;
 pub mod clock;

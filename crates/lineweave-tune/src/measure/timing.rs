@@ -8,6 +8,7 @@
 //!    A disturbed window is set aside, counted, and run again, a bounded number of times.
 //! 4. They stop when the interval of the median is narrow enough, or when time is up.
 
+use super::batch::batch_length;
 use super::clock::Clock;
 use lineweave::kernel::Operator;
 use lineweave::Communicator;
@@ -181,41 +182,6 @@ fn agreed(comm: &mut Communicator, mine: f64) -> Result<f64, Error> {
     let mut most = [mine];
     comm.allreduce_in_place(&mut most, Operator::Max)?;
     Ok(most[0])
-}
-
-/// Returns the number of operations for which a batch is as long as the rules want, warming up meanwhile. Past the budget half as long will
-/// do, but not less: a batch that ends before ranks which share CPUs have run ahead of each other measures their coming together.
-fn batch_length(
-    comm: &mut Communicator,
-    rules: &Rules,
-    batch: &mut dyn FnMut(&mut Communicator, usize) -> Result<f64, Error>,
-) -> Result<usize, Error> {
-    const MOST: f64 = 1e6;
-    /// Batches of one length, the fastest of which counts: one interruption would make all batches of the window short.
-    const TRIES: u32 = 3;
-    let clock = Clock::get();
-    let aim = (rules.batch.as_nanos() as f64).max(clock.shortest_ns() + clock.cost_ns());
-    let start = Instant::now();
-    let (mut count, mut each, mut tries) = (1usize, f64::INFINITY, 0);
-    loop {
-        let mine = batch(comm, count)?.max(1e-3);
-        let mut shared = [mine, start.elapsed().as_secs_f64()];
-        comm.allreduce_in_place(&mut shared, Operator::Max)?;
-        let [this, passed] = shared;
-        each = each.min(this);
-        tries += 1;
-        let need = (aim / each).ceil().clamp(1.0, MOST) as usize;
-        let warm = passed >= rules.warm.as_secs_f64();
-        let late = passed >= rules.budget.as_secs_f64() && need <= count.saturating_mul(2);
-        // An estimate from a batch much shorter than the aim is not trusted further than 16 times.
-        let next = need.min(count.saturating_mul(16));
-        if warm && (next <= count || late) && (tries >= TRIES || late || each * count as f64 >= 16.0 * aim) {
-            return Ok(need.min(count));
-        }
-        if next > count {
-            (count, each, tries) = (next, f64::INFINITY, 0);
-        }
-    }
 }
 
 /// The most batches of a window: its times travel in one allreduce.

@@ -111,6 +111,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         profile: &profile,
         tuning: &tuning,
         time: programme.time(start, teams.len()),
+        exhaustive: programme.exhaustive,
         choices: known(&kept, &profile),
         figures: Figures::default(),
         bar: session.out.progress(programme.ranks.iter().map(steps).sum::<usize>() as u64),
@@ -137,6 +138,7 @@ struct Tune<'a> {
     profile: &'a Profile,
     tuning: &'a Tuning,
     time: Time,
+    exhaustive: bool,
     choices: Choices,
     figures: Figures,
     bar: indicatif::ProgressBar,
@@ -148,6 +150,8 @@ struct Raced {
     team: Team,
     config: TeamConfig,
     crew: TrialTeam,
+    /// Two ranks with a CPU each, which read the machine's state where the team's ranks share CPUs.
+    pair: Option<TrialTeam>,
     usual: Option<BaselineState>,
     /// True if processes can access each other's memory.
     reach: bool,
@@ -171,22 +175,26 @@ impl Tune<'_> {
             return Ok(Vec::new());
         }
         let placement = self.node.placement();
-        let config = TeamConfig::with(
-            ranks,
-            self.settings,
-            &placement,
-            self.node.usable.effective,
-            self.tuning.clone(),
-        );
+        let of = |ranks| {
+            let usable = self.node.usable.effective;
+            TeamConfig::with(ranks, self.settings, &placement, usable, self.tuning.clone())
+        };
+        let config = of(ranks);
         let mut crew = crew(team, config.clone())?;
         let reach = team == Team::Processes && crew.cross_memory()?;
-        let usual = BaselineState::of(&config, self.profile);
+        let pair = match config.shape().oversubscription() > 1 && self.node.usable.effective > 1 {
+            true => Some(of(2)),
+            false => None,
+        };
+        let usual = BaselineState::of(pair.as_ref().unwrap_or(&config), self.profile);
+        let pair = pair.map(TrialTeam::threads).transpose()?;
         let (won, rows) = (BTreeMap::new(), Vec::new());
-        let mut raced = Raced { ranks, team, config, crew, usual, reach, won, rows };
+        let mut raced = Raced { ranks, team, config, crew, pair, usual, reach, won, rows };
 
         let share = self.time.share(weight(*cases.first().unwrap_or(&(Collective::Barrier, 0)), ranks));
-        let fields =
-            self.fields(&raced, &cases, &|question, choice| Field::of(question, choice, &rules(share)))?;
+        let fields = self.fields(&raced, &cases, &|question, choice| {
+            Field::of(question, choice, &rules(share, programme.exhaustive))
+        })?;
         self.too_late(cases.len() - fields.len());
         self.races(fields, 1.0, &mut raced, session)?;
 
@@ -289,7 +297,7 @@ impl Tune<'_> {
                 self.bar.inc(1);
                 continue;
             }
-            let outcome = gauged(raced, &field, self.time.share(weight));
+            let outcome = gauged(raced, &field, self.time.share(weight), self.exhaustive);
             let moved = matches!(outcome, Ok((_, Some(_))));
             if moved && tries > 1 && !self.time.is_over() {
                 queue.push_back((field, tries - 1));
@@ -341,15 +349,16 @@ fn gauged(
     raced: &mut Raced,
     field: &Field,
     limit: Duration,
+    exhaustive: bool,
 ) -> Result<(Option<Race>, Option<Change>), TrialTeamError> {
     let start = Instant::now();
-    let Raced { crew, usual, .. } = raced;
+    let Raced { crew, pair, usual, .. } = raced;
     let mut changed = |crew: &mut TrialTeam| match usual {
-        Some(usual) => usual.read(crew),
+        Some(usual) => usual.read(pair.as_mut().unwrap_or(crew)),
         None => Ok(None),
     };
     let before = changed(crew)?;
-    let race = race(crew, field, &rules(limit.saturating_sub(start.elapsed())))?;
+    let race = race(crew, field, &rules(limit.saturating_sub(start.elapsed()), exhaustive))?;
     Ok((race, before.or(changed(crew)?)))
 }
 
