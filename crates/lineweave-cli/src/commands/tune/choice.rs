@@ -5,7 +5,7 @@ use crate::bench::Team;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::select::Question;
-use lineweave_tune::trial::Race;
+use lineweave_tune::trial::{Race, Runner};
 use serde::Serialize;
 
 /// A choice with its predicted cost, its measured cost, and a comparison with its rivals.
@@ -15,6 +15,8 @@ pub struct ChoiceObject {
     pub(super) ranks: usize,
     pub(super) bytes: usize,
     pub(super) team: Team,
+    /// True if long messages went from process to process by cross-memory attach.
+    pub(super) cross_memory: bool,
     pub(super) algorithm: &'static str,
     pub(super) params: Params,
     pub(super) window_bytes: usize,
@@ -26,9 +28,19 @@ pub struct ChoiceObject {
     /// True if the measurement repeats a probe.
     pub(super) calibrated: bool,
     pub(super) regret: f64,
-    pub(super) rivals: usize,
+    #[serde(flatten)]
+    pub(super) ran: Ran,
     #[serde(flatten)]
     pub(super) best: Best,
+}
+
+/// The candidates that ran.
+#[derive(Serialize)]
+pub(super) struct Ran {
+    /// Number of them without the choice.
+    rivals: usize,
+    /// All of them, the choice first.
+    runners: Vec<RunnerObject>,
 }
 
 /// The measured time of the choice.
@@ -49,6 +61,32 @@ pub(super) struct Best {
     pub(super) best_measured_ns: f64,
 }
 
+/// A candidate that ran.
+#[derive(Serialize)]
+pub(super) struct RunnerObject {
+    algorithm: &'static str,
+    params: Params,
+    window_bytes: usize,
+    /// `None` where costing was given up, since others are clearly faster by the model.
+    predicted_ns: Option<f64>,
+    measured_ns: f64,
+    /// Its time by that of the model's choice.
+    relative: f64,
+}
+
+impl RunnerObject {
+    fn of(Runner { candidate, stats, relative }: &Runner) -> RunnerObject {
+        RunnerObject {
+            algorithm: candidate.name,
+            params: candidate.params.clone(),
+            window_bytes: candidate.window,
+            predicted_ns: (!candidate.given_up).then_some(candidate.predicted.0),
+            measured_ns: stats.median,
+            relative: *relative,
+        }
+    }
+}
+
 impl ChoiceObject {
     /// Returns the choice of a race.
     pub fn of(
@@ -64,6 +102,7 @@ impl ChoiceObject {
             ranks,
             bytes,
             team,
+            cross_memory: question.attach,
             algorithm: chosen.candidate.name,
             params: chosen.candidate.params.clone(),
             window_bytes: chosen.candidate.window,
@@ -77,7 +116,10 @@ impl ChoiceObject {
             measured_to_predicted: chosen.stats.median / chosen.candidate.predicted.0,
             calibrated: chosen.candidate.calibrated(question),
             regret: race.regret(),
-            rivals: race.runners.len() - 1,
+            ran: Ran {
+                rivals: race.runners.len() - 1,
+                runners: race.runners.iter().map(RunnerObject::of).collect(),
+            },
             best: Best {
                 best_algorithm: best.candidate.name,
                 best_params: best.candidate.params.clone(),

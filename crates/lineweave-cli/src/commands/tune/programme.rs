@@ -24,6 +24,8 @@ const SECONDS: f64 = 55.0;
 const SECONDS_A_DOUBLING: f64 = 10.0;
 /// Share of that time that a quick run takes.
 const QUICK: f64 = 0.4;
+/// Times as long that a run takes in which every plan races.
+const EXHAUSTIVE: f64 = 8.0;
 /// Share of the time that probes take.
 const PROBES: f64 = 0.4;
 /// Bytes of all ranks together at which a race takes twice as long as a race of one word.
@@ -44,6 +46,8 @@ pub struct Programme {
     most: usize,
     /// Seconds for everything.
     pub seconds: f64,
+    /// True if every plan races.
+    pub exhaustive: bool,
 }
 
 impl Programme {
@@ -59,7 +63,13 @@ impl Programme {
             }
         };
         let doublings = (cpus.max(2) as f64 / 2.0).log2();
-        let default = (SECONDS + SECONDS_A_DOUBLING * doublings) * if quick { QUICK } else { 1.0 };
+        let exhaustive = arguments.rules.exhaustive;
+        let effort = match (quick, exhaustive) {
+            (true, _) => QUICK,
+            (false, true) => EXHAUSTIVE,
+            (false, false) => 1.0,
+        };
+        let default = (SECONDS + SECONDS_A_DOUBLING * doublings) * effort;
         Programme {
             ranks: match (arguments.ranks.is_empty(), quick) {
                 (false, _) => arguments.ranks.iter().map(|&r| usize::from(r)).collect(),
@@ -74,12 +84,14 @@ impl Programme {
             },
             most: if arguments.bytes.is_empty() { MOST } else { usize::MAX },
             seconds: arguments.seconds.map_or(default, f64::from),
+            exhaustive,
         }
     }
 
     /// Returns the time for probes.
     pub fn probing(&self) -> Duration {
-        Duration::from_secs_f64(self.seconds * PROBES)
+        let seconds = if self.exhaustive { self.seconds / EXHAUSTIVE } else { self.seconds };
+        Duration::from_secs_f64(seconds * PROBES)
     }
 
     /// Returns the cases that are raced among so many ranks.
@@ -169,7 +181,10 @@ impl Time {
 }
 
 /// Returns the rules of a race with this time limit.
-pub fn rules(limit: Duration) -> Rules {
+pub fn rules(limit: Duration, exhaustive: bool) -> Rules {
+    if exhaustive {
+        return Rules { top: usize::MAX, families: usize::MAX / 2, factor: f64::INFINITY, drop: 1.5, limit };
+    }
     let pressed = limit < Duration::from_millis(60);
     Rules {
         top: if pressed { 2 } else { 4 },
@@ -185,15 +200,28 @@ mod tests {
     use super::*;
 
     fn programme(cpus: usize, quick: bool) -> Programme {
-        let arguments = Arguments {
+        Programme::of(&arguments(quick), cpus)
+    }
+
+    fn arguments(quick: bool) -> Arguments {
+        Arguments {
             quick,
             seconds: None,
             ranks: Vec::new(),
             bytes: Vec::new(),
             collectives: Vec::new(),
             rules: crate::commands::tune::rules::ForOthers::default(),
-        };
-        Programme::of(&arguments, cpus)
+        }
+    }
+
+    #[test]
+    fn an_exhaustive_programme_probes_as_long_and_races_every_plan() {
+        let mut arguments = arguments(false);
+        arguments.rules.exhaustive = true;
+        let (all, usual) = (Programme::of(&arguments, 2), programme(2, false));
+        assert!(all.seconds > usual.seconds && all.probing() == usual.probing());
+        let pressed = rules(Duration::ZERO, true);
+        assert!(pressed.top == usize::MAX && pressed.factor == f64::INFINITY);
     }
 
     #[test]

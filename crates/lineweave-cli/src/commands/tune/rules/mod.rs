@@ -35,9 +35,10 @@ pub struct ForOthers {
         help_heading = "For another library"
     )]
     check: Option<PathBuf>,
-    /// With --check: time each of the MPI's algorithms as well, and compare with the fastest of them
-    #[arg(long, requires = "check", help_heading = "For another library")]
-    exhaustive: bool,
+    /// Time every plan, not only those that the model predicts to be near the fastest; with --check each of the MPI's algorithms. Takes
+    /// several times as long
+    #[arg(long, conflicts_with_all = ["library", "quick"])]
+    pub(super) exhaustive: bool,
     /// Where to write the `export` lines; files that they name lie beside it [default: LIBRARY-RANKS.sh, LIBRARY.sh]
     #[arg(long, short, value_name = "FILE.sh", value_parser = to_write, requires = "library", help_heading = "For another library")]
     output: Option<PathBuf>,
