@@ -265,8 +265,10 @@ impl<'a> Sketcher<'a> {
     }
 }
 
-/// The least that a plan costs, or nothing where it cannot come to its end. `shape` has as many ranks as the plan.
-pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option<LowerBound> {
+/// The least that a plan costs, or nothing where it cannot come to its end. `shape` has as many ranks as the plan, of which one may be
+/// `ahead` runs ahead of another: so many runs have their turns on a shared CPU together.
+pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, ahead: usize, attach: bool) -> Option<LowerBound> {
+    let ahead = ahead as f64;
     let mut sketcher = Sketcher::new(model, shape, plan, attach);
     let mut hands = vec![Hand::default(); plan.ranks];
     let mut ends = [0.0; RUNS as usize];
@@ -279,13 +281,14 @@ pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option
     if done < plan.ranks {
         return None;
     }
-    // Ranks on one CPU work one after the other, and each has its turn.
+    // Ranks on one CPU work one after the other. Each has its turn, and who had the last one of a run has the first of the next.
     let mut cpus: Known<u32, (f64, f64)> = Known::default();
     for (hand, &cpu) in hands.iter().zip(&sketcher.sitting.cache) {
         let (busy, ranks) = cpus.entry(cpu).or_default();
         (*busy, *ranks) = (*busy + hand.busy / RUNS as f64, *ranks + 1.0);
     }
-    let turns = |ranks: f64| if ranks > 1.0 { ranks * model.wake.yielding.value } else { 0.0 };
-    let crowded = cpus.values().map(|&(busy, ranks)| busy + turns(ranks)).fold(0.0, f64::max);
-    Some(LowerBound { first: ends[0].max(crowded), each: (ends[1] - ends[0]).max(crowded) })
+    let turns = |ranks: f64| (ranks - 1.0) * model.wake.yielding.value;
+    let crowded =
+        |runs: f64| cpus.values().map(|&(busy, ranks)| busy + turns(ranks) / runs).fold(0.0, f64::max);
+    Some(LowerBound { first: ends[0].max(crowded(1.0)), each: (ends[1] - ends[0]).max(crowded(ahead)) })
 }

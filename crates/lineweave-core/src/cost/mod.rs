@@ -14,7 +14,8 @@
 //! 3. Loads of lines that were written before their reader came follow each other in a row and cost what T_N adds for one more line
 //!    (Ramos & Hoefler 2013, Eq. 3.1). A wait that a core could not foresee ends a row.
 //! 4. Ranks that share a CPU run in turn: a rank that must wait hands over, and each hand-over costs
-//!    `wake[yield]`, also when the next rank must wait as well.
+//!    `wake[yield]`, also when the next rank must wait as well. Where they run ahead of each other, runs of whole laps round the banks are
+//!    timed (`ring.rs`).
 //! 5. Several runs follow each other, as in a measuring loop; the cost is the time from run to run. The first finds what runs before it leave. A bank is entered when all ranks
 //!    have left what it held before. Users' buffers are the same in all runs, and nobody writes to them in between.
 //!
@@ -32,6 +33,7 @@ mod numbers;
 mod pieces;
 mod play;
 mod rates;
+mod ring;
 mod schedule;
 mod lower_bound;
 mod term;
@@ -51,7 +53,8 @@ use crate::units::{Nanos, Rank};
 /// Options for costing a plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Runs played back to back; at least 1. Twice as many are played where ranks share CPUs.
+    /// Runs played back to back; at least 1. Twice as many are played where ranks share CPUs, and several laps of banks where they run ahead
+    /// of each other there.
     pub runs: usize,
     /// True if concurrent copies slow each other by L(m, tau).
     pub concurrent: bool,
@@ -62,7 +65,7 @@ pub struct Options {
     pub banks: usize,
     /// Bytes of slots that a rank writes before runs come back to the same ones; 0 for as many as the banks' runs write.
     pub walk: u64,
-    /// Give up when the runs take longer than this, in ns.
+    /// Give up when `runs` runs take longer than this, in ns; as many times longer where more are played.
     pub limit: f64,
     /// True if to find the critical path.
     pub trace: bool,
@@ -145,12 +148,18 @@ pub fn cost(model: &Model, shape: &Shape, plan: &Plan) -> Cost {
 pub fn cost_with(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -> Cost {
     // Where ranks take turns on a CPU, runs end in bunches of a turn each: more of them average that out.
     let more = if options.runs > 1 && shape.oversubscription() > 1 { 2 } else { 1 };
-    let options = Options { runs: options.runs.max(1) * more, banks: options.banks.max(1), ..*options };
+    let (runs, limit) = (options.runs.max(1) * more, options.limit * more as f64);
+    let options = Options { runs, limit, banks: options.banks.max(1), ..*options };
     if shape.ranks() != plan.ranks || plan.programs.len() != plan.ranks {
         return Cost::unplayable(plan.ranks, None);
     }
-    match compile::compile(plan, model.line_bytes, &options) {
-        Ok(program) => play::play(model, shape, plan, &program, &options),
+    let costed = match ring::is_long(shape, plan, &options) {
+        true => ring::round(model, shape, plan, &options),
+        false => compile::compile(plan, model.line_bytes, &options)
+            .map(|program| play::play(model, shape, plan, &program, &options, None)),
+    };
+    match costed {
+        Ok(cost) => cost,
         Err(at) => Cost::unplayable(plan.ranks, Some(at)),
     }
 }

@@ -7,6 +7,7 @@ use super::data::Memory;
 use super::hand::Store;
 use super::pieces::Pieces;
 use super::rates::{Readings, Sitting};
+use super::ring::apart;
 use super::schedule::{Agenda, Cpus};
 use super::term::{Part, Term};
 use super::trace::{Entry, Log};
@@ -14,7 +15,7 @@ use super::transfer::{pinning, streams};
 use super::wires::{Seen, Wires};
 use super::{Cost, Options};
 use crate::model::Model;
-use crate::plan::{Plan, Reuse};
+use crate::plan::Plan;
 use crate::topology::Shape;
 use crate::units::{Nanos, Rank};
 
@@ -78,8 +79,15 @@ pub(super) struct Player<'a> {
     op_ends: Vec<Vec<Nanos>>,
 }
 
-/// Plays `options.runs` runs and measures them.
-pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, options: &Options) -> Cost {
+/// Plays `options.runs` runs and times the last `timed` of them, or all but the first.
+pub fn play(
+    model: &Model,
+    shape: &Shape,
+    plan: &Plan,
+    program: &Playable,
+    options: &Options,
+    timed: Option<usize>,
+) -> Cost {
     let ranks = plan.ranks;
     let runner = |ops: &Vec<Instruction>| Runner {
         run: 0,
@@ -146,20 +154,10 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
             player.go_on(cpu, rank, now);
         }
         if player.agenda.idle() || wires.min(ranks_due).is_infinite() {
-            return player.cost();
+            return player.cost(timed);
         }
     }
     Cost::unplayable(ranks, None)
-}
-
-/// Returns the number of runs after which a run comes back to the same slots.
-fn apart(plan: &Plan, options: &Options) -> f64 {
-    let slots = plan.slots.iter().sum::<usize>();
-    match plan.reuse {
-        Reuse::Same => 1.0,
-        Reuse::Ring if options.walk > 0 && slots > 0 => options.walk as f64 / slots as f64,
-        Reuse::Ring => options.banks as f64,
-    }
 }
 
 impl Player<'_> {
@@ -363,7 +361,7 @@ impl Player<'_> {
         None
     }
 
-    fn cost(mut self) -> Cost {
+    fn cost(mut self, timed: Option<usize>) -> Cost {
         let runs = self.runs;
         let ranks = self.runners.len();
         if let Some(r) = self.runners.iter().position(|r| r.ends.len() < runs) {
@@ -371,7 +369,8 @@ impl Player<'_> {
         }
         let end = |j: usize| self.runners.iter().map(|r| r.ends[j]).fold(0.0, f64::max);
         // Ranks that share a line end two runs at a time, so an even number of them is timed.
-        let timed = if runs > 2 { (runs - 1) / 2 * 2 } else { runs - 1 };
+        let even = if runs > 2 { (runs - 1) / 2 * 2 } else { runs - 1 };
+        let timed = timed.unwrap_or(even);
         let step = |ended: &dyn Fn(usize) -> f64| match timed {
             0 => ended(runs - 1),
             n => (ended(runs - 1) - ended(runs - 1 - n)) / n as f64,
