@@ -1,5 +1,6 @@
 //! How right the model is on a machine that nothing here was fitted to: what `select` predicts from the profile of a Xeon with 16 CPUs,
-//! beside what was measured there with each algorithm forced (`bench/record/xeon-16cpu`).
+//! beside what was measured there with each algorithm forced (`bench/record/xeon-16cpu`). And how right it is where ranks share CPUs: every plan
+//! of 3, 4 and 8 ranks on 2 CPUs (`bench/record/amd-epyc-2cpu-crowded`).
 //!
 //! Regret is how much slower the model's choice is than the best that was measured. The bounds are what was reached when this was written, rounded
 //! up: they hold the ground. A forced algorithm runs in the largest window that fits, so that window's prediction stands beside what was measured.
@@ -7,21 +8,28 @@
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::cost::{cost_with, Options};
+use lineweave_core::machine;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::plan::Params;
 use lineweave_core::profile::Profile;
-use lineweave_core::select::{list, Question};
+use lineweave_core::select::{list, select, Question};
 use lineweave_core::topology::Shape;
 use std::collections::BTreeMap;
 
-const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/record/xeon-16cpu/");
+const XEON: &str = "xeon-16cpu";
+const CROWDED: &str = "amd-epyc-2cpu-crowded";
 
-fn text(file: &str) -> String {
-    std::fs::read_to_string(format!("{RECORD}{file}")).unwrap_or_else(|e| panic!("{file}: {e}"))
+fn text(record: &str, file: &str) -> String {
+    let path = format!("{}/../../bench/record/{record}/{file}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-fn model() -> Model {
-    fit(&Profile::from_toml(&text("profile.toml")).expect("a profile")).expect("a model")
+fn profile(record: &str) -> Profile {
+    Profile::from_toml(&text(record, "profile.toml")).expect("a profile")
+}
+
+fn model(record: &str) -> Model {
+    fit(&profile(record)).expect("a model")
 }
 
 /// A name with its parameters in the order of their names.
@@ -37,7 +45,7 @@ type Measured = BTreeMap<(String, usize, String, usize), BTreeMap<String, f64>>;
 
 fn measured() -> Measured {
     let mut all = Measured::new();
-    for line in text("candidates.jsonl").lines() {
+    for line in text(XEON, "candidates.jsonl").lines() {
         let row: serde_json::Value = serde_json::from_str(line).expect("a row of JSON");
         let word = |key: &str| row[key].as_str().expect("a word").to_owned();
         let number = |key: &str| row[key].as_u64().expect("a number") as usize;
@@ -74,7 +82,7 @@ fn mean(list: &[f64]) -> f64 {
 
 #[test]
 fn choices_among_many_ranks_are_near_the_best_measured() {
-    let model = model();
+    let model = model(XEON);
     let (mut regrets, mut factors) = (Vec::new(), Vec::new());
     let mut by_collective: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for ((collective, ranks, team, bytes), measured) in measured() {
@@ -119,7 +127,7 @@ fn choices_among_many_ranks_are_near_the_best_measured() {
 /// Nothing in the model is the measurement of an exchange: it comes out of transfers, within a tenth of the probe's cell.
 #[test]
 fn the_exchange_of_two_comes_out_of_transfers() {
-    let profile = Profile::from_toml(&text("profile.toml")).expect("a profile");
+    let profile = profile(XEON);
     let model = fit(&profile).expect("a model");
     let barrier = algorithm::find(Collective::Barrier, "exchange").expect("it is there");
     for layout in ["packed", "paired", "alone"] {
@@ -136,7 +144,7 @@ fn the_exchange_of_two_comes_out_of_transfers() {
 /// The order of all barriers of 16 that were measured, as Spearman's rank correlation.
 #[test]
 fn barriers_of_sixteen_are_ordered_as_measured() {
-    let model = model();
+    let model = model(XEON);
     let measured = measured();
     let rows = &measured[&("barrier".to_owned(), 16, "threads".to_owned(), 0)];
     let question = Question::flat(Collective::Barrier, 16, 0, 1);
@@ -155,4 +163,69 @@ fn barriers_of_sixteen_are_ordered_as_measured() {
         / (sum(&|i| (played[i] - a).powi(2)) * sum(&|i| (ran[i] - b).powi(2))).sqrt();
     println!("{} barriers of 16: Spearman {rho:.2}", found.len());
     assert!(found.len() >= 25 && rho > 0.7, "{} {rho}", found.len());
+}
+
+/// Question and what was measured for it: each plan, its window, and its median in ns.
+type Crowd = (Question, String, Vec<(String, usize, f64)>);
+
+/// The questions to ranks that share 2 CPUs, of which every plan was measured.
+fn crowds() -> Vec<Crowd> {
+    let profile = profile(CROWDED);
+    let topology = machine::topology("pack:1 numa:1 l3:1 core:2 pu:1").expect("a topology");
+    assert!(profile.machine.topology.starts_with("pack:1 numa:1 l3:1(") && profile.machine.cpus == 2);
+    let mut all: BTreeMap<String, Crowd> = BTreeMap::new();
+    for line in text(CROWDED, "candidates.tsv").lines().skip(1) {
+        let row: Vec<&str> = line.split('\t').collect();
+        let [collective, bytes, ranks, team, attach, plan, window, ns] = row[..] else {
+            panic!("{} columns", row.len())
+        };
+        let number = |text: &str| text.parse::<usize>().expect("a number");
+        let asked = format!("{collective} {bytes} B, {ranks} {team}");
+        let crowd = all.entry(asked).or_insert_with_key(|asked| {
+            let (attach, ranks) = (attach == "yes", number(ranks));
+            let collective: Collective = collective.parse().expect("a collective");
+            let shape = Shape::place(ranks, &topology);
+            let direct = attach || team == "threads";
+            let grain = if collective.folds() { 8 } else { 1 };
+            let flat = Question::flat(collective, ranks, number(bytes), grain);
+            (Question { shape, direct, attach, ..flat }, asked.clone(), Vec::new())
+        });
+        crowd.2.push((named(plan), number(window), ns.parse().expect("a time")));
+    }
+    all.into_values().collect()
+}
+
+#[test]
+fn choices_among_ranks_that_share_cpus_are_near_the_best_measured() {
+    let model = model(CROWDED);
+    let crowds = crowds();
+    let (mut regrets, mut factors) = (Vec::new(), Vec::new());
+    for (question, asked, measured) in &crowds {
+        let choice = select(&model, question).expect("a choice");
+        let params: Vec<String> = choice.params.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let name = named(&format!("{}({})", choice.algorithm, params.join(",")));
+        let Some(chosen) = measured.iter().find(|m| (&m.0, m.1) == (&name, choice.window)) else { continue };
+        let best = measured.iter().map(|m| m.2).fold(f64::INFINITY, f64::min);
+        regrets.push((chosen.2 / best - 1.0, asked));
+        factors.push((choice.predicted.0 / chosen.2).ln().abs());
+    }
+    regrets.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let shares: Vec<f64> = regrets.iter().map(|r| r.0).collect();
+    let (worst, factor) = (regrets[regrets.len() - 1], mean(&factors).exp());
+    println!(
+        "{} questions: regret median {:.1} %, mean {:.1} %, worst {:.0} % ({}); choices off by a factor of {factor:.2}",
+        regrets.len(),
+        100.0 * shares[shares.len() / 2],
+        100.0 * mean(&shares),
+        100.0 * worst.0,
+        worst.1
+    );
+    assert!(
+        regrets.len() * 20 >= crowds.len() * 19,
+        "{} of {} choices were measured",
+        regrets.len(),
+        crowds.len()
+    );
+    assert!(mean(&shares) < 0.095 && shares[shares.len() / 2] < 0.01, "{}", mean(&shares));
+    assert!(worst.0 < 1.65 && factor < 1.3, "{worst:?} {factor}");
 }
