@@ -181,7 +181,8 @@ fn two_hundred_duplicates_of_eight_ranks_are_small() {
     println!("200 duplicates of 8 ranks: {} KiB, used {} KiB, then {left} bytes", idle >> 10, used >> 10);
     assert_eq!(idle, 200 * 9 * 4096, "a header, and a page for each rank");
     assert_eq!(used, stated, "what communicators say of themselves");
-    assert!(used < 200 * 160 * 1024, "{used} bytes");
+    // Whichever plans run: one that does not synchronise takes a page more at each rank than one that does.
+    assert!(used <= 200 * (1 + 8 * 5) * 4096, "{used} bytes");
     assert_eq!(left, 64 * (used / 200), "as many as are kept for others, and no more");
 }
 
