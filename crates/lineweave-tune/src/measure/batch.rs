@@ -10,9 +10,10 @@ use std::time::Instant;
 const MOST: f64 = 1e6;
 /// Batches of one length, the fastest of which counts: one interruption would make all batches of the window short.
 const TRIES: u32 = 3;
-/// Where ranks share CPUs a batch is long enough when four times as many operations take at least this share of the time each ...
+/// Share of the time of an operation, at least, that one takes in a batch four times as long: then a batch is long enough for ranks that share
+/// CPUs.
 const CHEAPER: f64 = 0.9;
-/// ... or when it takes so many times as long as the rules want.
+/// Longest batch of such ranks, in those that the rules want.
 const LONGEST: f64 = 8.0;
 
 /// Returns the number of operations for which a batch is as long as the rules want, warming up meanwhile. Past the budget half as long will
