@@ -1,6 +1,6 @@
 //! How right the model is on a machine that nothing here was fitted to: what `select` predicts from the profile of a Xeon with 16 CPUs,
-//! beside what was measured there with each algorithm forced (`bench/record/xeon-16cpu`). And how right it is where ranks share CPUs: every plan
-//! of 3, 4 and 8 ranks on 2 CPUs (`bench/record/amd-epyc-2cpu-crowded`).
+//! beside what was measured there with each algorithm forced (`bench/record/xeon-16cpu`). And how right it is where ranks share CPUs: 3, 4
+//! and 8 on 2 CPUs, some 22 plans for each question (`bench/record/amd-epyc-2cpu-crowded`).
 //!
 //! Regret is how much slower the model's choice is than the best that was measured. The bounds are what was reached when this was written, rounded
 //! up: they hold the ground. A forced algorithm runs in the largest window that fits, so that window's prediction stands beside what was measured.
@@ -168,7 +168,7 @@ fn barriers_of_sixteen_are_ordered_as_measured() {
 /// Question and what was measured for it: each plan, its window, and its median in ns.
 type Crowd = (Question, String, Vec<(String, usize, f64)>);
 
-/// The questions to ranks that share 2 CPUs, of which every plan was measured.
+/// The questions to ranks that share 2 CPUs, of which many plans were measured.
 fn crowds() -> Vec<Crowd> {
     let profile = profile(CROWDED);
     let topology = machine::topology("pack:1 numa:1 l3:1 core:2 pu:1").expect("a topology");

@@ -154,7 +154,7 @@ pub fn cost_with(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -
         return Cost::unplayable(plan.ranks, None);
     }
     let costed = match ring::is_long(shape, plan, &options) {
-        true => ring::round(model, shape, plan, &options),
+        true => ring::cost(model, shape, plan, &options),
         false => compile::compile(plan, model.line_bytes, &options)
             .map(|program| play::play(model, shape, plan, &program, &options, None)),
     };

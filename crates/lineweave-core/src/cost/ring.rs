@@ -35,7 +35,7 @@ pub fn apart(plan: &Plan, options: &Options) -> f64 {
 ///
 /// # Errors
 /// The first rank, and its op, that names what the plan does not have.
-pub fn round(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -> Result<Cost, (Rank, usize)> {
+pub fn cost(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -> Result<Cost, (Rank, usize)> {
     let ([short, long], laps) = if options.runs <= FEW { ROUGH } else { FULL };
     let lap = |banks: usize| {
         let runs = (1 + laps) * banks;
@@ -80,7 +80,7 @@ mod tests {
                     if !is_long(&shape, &plan, &options) {
                         continue;
                     }
-                    let told = round(&model, &shape, &plan, &options).expect("a cost").total.0;
+                    let told = cost(&model, &shape, &plan, &options).expect("a cost").total.0;
                     let laps = Options { runs: 5 * 64, ..options };
                     let program = compile::compile(&plan, model.line_bytes, &laps).expect("a program");
                     let played = play::play(&model, &shape, &plan, &program, &laps, Some(4 * 64)).total.0;

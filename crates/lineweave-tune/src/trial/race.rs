@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_millis(20);
 /// Effort with which a choice is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rules {
-    /// Candidates by prediction.
+    /// Candidates by prediction; `usize::MAX` for all, also those whose costing was given up.
     pub top: usize,
     /// The best of so many other algorithms, twice as many where ranks share CPUs ...
     pub families: usize,

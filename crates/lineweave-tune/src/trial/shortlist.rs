@@ -20,7 +20,7 @@ pub fn shortlist(question: &Question, choice: &Choice, rules: &Rules) -> Vec<Can
     // Of those that were given up only a bound is known.
     costed.sort_by_key(|c| c.given_up);
     let mut list: Vec<Candidate> = Vec::new();
-    for candidate in costed.iter().filter(|c| !c.given_up) {
+    for candidate in costed.iter().filter(|c| !c.given_up || rules.top == usize::MAX) {
         if list.len() < rules.top.max(1) && !list.iter().any(|c| same(question, c, candidate)) {
             list.push((*candidate).clone());
         }
@@ -124,6 +124,14 @@ mod tests {
         assert!(later[0] != later[1] && !list[..2].iter().any(|c| later.contains(&c.name)), "{later:?}");
         let narrow = shortlist(&question, &choice, &Rules { factor: 0.0, ..rules() });
         assert_eq!(narrow, list[..2], "only by prediction when nothing slower is allowed for");
+        let all = shortlist(&question, &choice, &Rules { top: usize::MAX, ..rules() });
+        let sound = |c: &&Candidate| c.predicted.0.is_finite() && c.predicted.0 > 0.0;
+        for candidate in choice.considered.iter().filter(sound) {
+            assert!(
+                all.iter().any(|c| same(&question, c, candidate)),
+                "without a limit all run: {candidate:?}"
+            );
+        }
         let question = Question::flat(Collective::Allreduce, 2, 64, 8);
         let choice = select(&Values::default().model(), &question).expect("a choice");
         let both = shortlist(&question, &choice, &Rules { top: 1, families: 0, ..rules() });

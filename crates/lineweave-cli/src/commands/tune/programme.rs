@@ -46,6 +46,8 @@ pub struct Programme {
     most: usize,
     /// Seconds for everything.
     pub seconds: f64,
+    /// Seconds of these for probes.
+    probing: f64,
     /// True if every plan races.
     pub exhaustive: bool,
 }
@@ -64,12 +66,9 @@ impl Programme {
         };
         let doublings = (cpus.max(2) as f64 / 2.0).log2();
         let exhaustive = arguments.rules.exhaustive;
-        let effort = match (quick, exhaustive) {
-            (true, _) => QUICK,
-            (false, true) => EXHAUSTIVE,
-            (false, false) => 1.0,
-        };
-        let default = (SECONDS + SECONDS_A_DOUBLING * doublings) * effort;
+        let usual = (SECONDS + SECONDS_A_DOUBLING * doublings) * if quick { QUICK } else { 1.0 };
+        let seconds =
+            arguments.seconds.map_or(if exhaustive { usual * EXHAUSTIVE } else { usual }, f64::from);
         Programme {
             ranks: match (arguments.ranks.is_empty(), quick) {
                 (false, _) => arguments.ranks.iter().map(|&r| usize::from(r)).collect(),
@@ -83,15 +82,16 @@ impl Programme {
                 false => arguments.collectives.clone(),
             },
             most: if arguments.bytes.is_empty() { MOST } else { usize::MAX },
-            seconds: arguments.seconds.map_or(default, f64::from),
+            seconds,
+            // More time is for races where every plan runs.
+            probing: if exhaustive { seconds.min(usual) } else { seconds } * PROBES,
             exhaustive,
         }
     }
 
     /// Returns the time for probes.
     pub fn probing(&self) -> Duration {
-        let seconds = if self.exhaustive { self.seconds / EXHAUSTIVE } else { self.seconds };
-        Duration::from_secs_f64(seconds * PROBES)
+        Duration::from_secs_f64(self.probing)
     }
 
     /// Returns the cases that are raced among so many ranks.
@@ -220,6 +220,8 @@ mod tests {
         arguments.rules.exhaustive = true;
         let (all, usual) = (Programme::of(&arguments, 2), programme(2, false));
         assert!(all.seconds > usual.seconds && all.probing() == usual.probing());
+        arguments.seconds = Some(20);
+        assert_eq!(Programme::of(&arguments, 2).probing(), Duration::from_secs(8), "no more than there is");
         let pressed = rules(Duration::ZERO, true);
         assert!(pressed.top == usize::MAX && pressed.factor == f64::INFINITY);
     }
