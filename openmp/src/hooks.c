@@ -11,13 +11,22 @@
 #include <stdlib.h>
 
 /* ---- barriers ----
- * WHOLE is the runtime's function, BEFORE what it does before its barrier, and BARE its barrier alone. */
-#define MEET(BEFORE, WHOLE, BARE)                                                                                                         \
+ * WHOLE is the runtime's function, BEFORE what it does before its barrier, and BARE its barrier alone. PLACE is what the compiler says of the place
+ * in the program, or null. Where no tool watches, a barrier pays one look for that. */
+#define MEET(PLACE, BEFORE, WHOLE, BARE)                                                                                                  \
+    if (__builtin_expect(lwo_watched, 0)) {                                                                                               \
+        LWO_CALLED;                                                                                                                       \
+        CARRY_OUT(wait_watched(PLACE, &lwo_before), BEFORE, WHOLE, BARE);                                                                 \
+    } else {                                                                                                                              \
+        CARRY_OUT(lwo_wait(), BEFORE, WHOLE, BARE);                                                                                       \
+    }
+
+#define CARRY_OUT(WAIT, BEFORE, WHOLE, BARE)                                                                                              \
     enum lwo_way way = lwo_decide();                                                                                                     \
     bool outer = lwo_me.inside;                                                                                                           \
     if (__builtin_expect(way == LWO_TAKE || way == LWO_TAKE_TIMED, 1)) {                                                                  \
         BEFORE;                                                                                                                           \
-        if (__builtin_expect(!lwo_wait(), 0)) {                                                                                           \
+        if (__builtin_expect(!WAIT, 0)) {                                                                                                 \
             lwo_me.inside = true;                                                                                                         \
             BARE;                                                                                                                         \
             lwo_me.inside = outer;                                                                                                        \
@@ -29,43 +38,54 @@
     }                                                                                                                                     \
     if (__builtin_expect(way >= LWO_PASS_TIMED, 0)) lwo_timed()
 
-void GOMP_barrier(void) { MEET((void)0, LWO_REAL(GOMP_barrier)(), LWO_REAL(GOMP_barrier)()); }
+/* Carries a barrier out before the eyes of a tool; false when the runtime has to. `frame` is an address in the frame of the function that was called. */
+static __attribute__((noinline)) bool wait_watched(const struct ident *place, const void *frame)
+{
+    if (lwo_me.untold) return lwo_wait();
+    lwo_tell_begin(place, frame);
+    bool done = lwo_wait();
+    if (done) lwo_tell_end(place);
+    else lwo_tell_left();
+    return done;
+}
 
-void GOMP_loop_end(void) { MEET(LWO_REAL(GOMP_loop_end_nowait)(), LWO_REAL(GOMP_loop_end)(), LWO_REAL(GOMP_barrier)()); }
+void GOMP_barrier(void) { MEET(NULL, (void)0, LWO_REAL(GOMP_barrier)(), LWO_REAL(GOMP_barrier)()); }
 
-void GOMP_sections_end(void) { MEET(LWO_REAL(GOMP_sections_end_nowait)(), LWO_REAL(GOMP_sections_end)(), LWO_REAL(GOMP_barrier)()); }
+void GOMP_loop_end(void) { MEET(NULL, LWO_REAL(GOMP_loop_end_nowait)(), LWO_REAL(GOMP_loop_end)(), LWO_REAL(GOMP_barrier)()); }
+
+void GOMP_sections_end(void) { MEET(NULL, LWO_REAL(GOMP_sections_end_nowait)(), LWO_REAL(GOMP_sections_end)(), LWO_REAL(GOMP_barrier)()); }
 
 /* These barriers may be cancelled. Where cancellation is off, nothing is ever cancelled. Where it is on, barriers pass. */
 bool GOMP_barrier_cancel(void)
 {
     bool cancelled = false;
-    MEET((void)0, cancelled = LWO_REAL(GOMP_barrier_cancel)(), cancelled = LWO_REAL(GOMP_barrier_cancel)());
+    MEET(NULL, (void)0, cancelled = LWO_REAL(GOMP_barrier_cancel)(), cancelled = LWO_REAL(GOMP_barrier_cancel)());
     return cancelled;
 }
 
 bool GOMP_loop_end_cancel(void)
 {
     bool cancelled = false;
-    MEET(LWO_REAL(GOMP_loop_end_nowait)(), cancelled = LWO_REAL(GOMP_loop_end_cancel)(), LWO_REAL(GOMP_barrier)());
+    MEET(NULL, LWO_REAL(GOMP_loop_end_nowait)(), cancelled = LWO_REAL(GOMP_loop_end_cancel)(), LWO_REAL(GOMP_barrier)());
     return cancelled;
 }
 
 bool GOMP_sections_end_cancel(void)
 {
     bool cancelled = false;
-    MEET(LWO_REAL(GOMP_sections_end_nowait)(), cancelled = LWO_REAL(GOMP_sections_end_cancel)(), LWO_REAL(GOMP_barrier)());
+    MEET(NULL, LWO_REAL(GOMP_sections_end_nowait)(), cancelled = LWO_REAL(GOMP_sections_end_cancel)(), LWO_REAL(GOMP_barrier)());
     return cancelled;
 }
 
 void __kmpc_barrier(struct ident *loc, int32_t gtid)
 {
-    MEET((void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
+    MEET(loc, (void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
 }
 
 int32_t __kmpc_cancel_barrier(struct ident *loc, int32_t gtid)
 {
     int32_t cancelled = 0;
-    MEET((void)0, cancelled = LWO_REAL(__kmpc_cancel_barrier)(loc, gtid), cancelled = LWO_REAL(__kmpc_cancel_barrier)(loc, gtid));
+    MEET(loc, (void)0, cancelled = LWO_REAL(__kmpc_cancel_barrier)(loc, gtid), cancelled = LWO_REAL(__kmpc_cancel_barrier)(loc, gtid));
     return cancelled;
 }
 
@@ -74,15 +94,20 @@ int32_t __kmpc_cancel_barrier(struct ident *loc, int32_t gtid)
  * over begins and ends as one of these. */
 static void end_of_reduction(struct ident *loc, int32_t gtid)
 {
-    MEET((void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
+    /* A tool has been told of a barrier where the runtime combined in a tree, and then there is no other. */
+    lwo_me.untold = lwo_me.told;
+    MEET(loc, (void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
+    lwo_me.untold = false;
 }
 
 int32_t __kmpc_reduce(struct ident *loc, int32_t gtid, int32_t many, size_t size, void *data, lwo_combine *combine, void *lock)
 {
+    LWO_CALLED;
     bool outer = lwo_me.inside;
     bool takes = lwo_host.__kmpc_reduce_nowait && lwo_host.__kmpc_end_reduce_nowait && lwo_takes();
     __typeof__(&__kmpc_reduce) begin = takes ? lwo_host.__kmpc_reduce_nowait : LWO_REAL(__kmpc_reduce);
     lwo_me.inside = true;
+    lwo_me.told = false;
     int32_t combines = begin(loc, gtid, many, size, data, combine, lock);
     lwo_me.inside = outer;
     lwo_me.reduces = takes && combines != 0;
@@ -92,6 +117,7 @@ int32_t __kmpc_reduce(struct ident *loc, int32_t gtid, int32_t many, size_t size
 
 void __kmpc_end_reduce(struct ident *loc, int32_t gtid, void *lock)
 {
+    LWO_CALLED;
     bool outer = lwo_me.inside, takes = lwo_me.reduces;
     lwo_me.reduces = false;
     lwo_me.inside = true;
@@ -114,6 +140,7 @@ static void enter_body(void *data)
 
 /* A region that GCC compiled: its code and data, or ours, which enters the team, as the first two arguments. */
 #define REGION(body, data, CALL)                                                                                                          \
+    LWO_CALLED;                                                                                                                           \
     struct lwo_region region;                                                                                                             \
     bool looks = lwo_active;                                                                                                              \
     region.work = NULL;                                                                                                                   \
@@ -225,6 +252,7 @@ static __attribute__((noinline)) void fork_many(struct ident *loc, int32_t count
 
 void __kmpc_fork_call(struct ident *loc, int32_t count, lwo_micro *micro, ...)
 {
+    LWO_CALLED;
     fork_function *fork = LWO_REAL(__kmpc_fork_call);
     va_list list;
     va_start(list, micro);
@@ -243,6 +271,7 @@ void __kmpc_fork_call(struct ident *loc, int32_t count, lwo_micro *micro, ...)
 #define TASK(result, name, parameters, arguments)                                                                                         \
     result name parameters                                                                                                                \
     {                                                                                                                                     \
+        LWO_CALLED;                                                                                                                       \
         lwo_task();                                                                                                                       \
         return LWO_REAL(name) arguments;                                                                                                  \
     }

@@ -108,6 +108,11 @@ static bool host_open(void)
     }
     const void *library = gnu ? gnu : llvm;
     lwo_host_title = llvm ? "LLVM's libomp" : "GNU's libgomp";
+    if (llvm && !lwo_may_watch()) {
+        lwo_say("a tool for OpenMP (OMPT) is linked to the program or preloaded before lineweave, and would not see its barriers; no barrier is "
+                "taken over; `lineweave run --tool TOOL` puts it behind");
+        return false;
+    }
     const void *needed[] = {
         (const void *)lwo_host.omp_get_thread_num, (const void *)lwo_host.omp_get_num_threads, (const void *)lwo_host.omp_get_level,
         (const void *)lwo_host.omp_get_active_level, (const void *)lwo_host.omp_get_cancellation, (const void *)lwo_host.GOMP_barrier,

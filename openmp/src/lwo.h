@@ -127,6 +127,9 @@ struct lwo_me {
     bool left;              /* barriers of this region are the runtime's from now on, as there are tasks */
     bool inside;            /* in a barrier of the runtime, which may call functions that are defined here */
     bool reduces;           /* in a reduction whose barrier is carried out here */
+    bool told;              /* a tool was told by the runtime that a barrier begins */
+    bool untold;            /* a tool is not told of the barrier that this thread is in */
+    const void *caller;     /* where a tool watches: the place in the program that called a function of this library */
 };
 extern __thread struct lwo_me lwo_me __attribute__((tls_model("initial-exec")));
 
@@ -171,6 +174,31 @@ void lwo_region_end(const struct lwo_region *region);
 /* Called when one of the region's threads arrives and leaves. */
 void lwo_enter(const struct lwo_work *work, struct lwo_me *saved);
 void lwo_exit(const struct lwo_work *work, const struct lwo_me *saved);
+
+/* ---- tools that watch (watch.c) ---- */
+
+/* True while a tool watches the runtime by OMPT. */
+extern bool lwo_watched;
+/* Returns whether the runtime asks this library for its tool, and not one that stands before it. */
+bool lwo_may_watch(void);
+/* Tell the tool that a barrier begins, in the frame of the function that was called, and ends; or that the runtime ends it. `place` is what the
+ * compiler says of the place in the program, or null. */
+void lwo_tell_begin(const struct ident *place, const void *frame);
+void lwo_tell_end(const struct ident *place);
+void lwo_tell_left(void);
+
+/* Notes for the tool the place in the program that called; returns what was noted before, which is to be put back. */
+const void *lwo_called(const void *from);
+
+static inline void lwo_called_before(const void *const *before)
+{
+    if (__builtin_expect(lwo_watched, 0)) lwo_me.caller = *before;
+}
+
+/* Stands at the beginning of each function that the program calls. */
+#define LWO_CALLED                                                                                                                        \
+    __attribute__((cleanup(lwo_called_before))) const void *lwo_before =                                                                 \
+        __builtin_expect(lwo_watched, 0) ? lwo_called(__builtin_return_address(0)) : NULL
 
 /* Pauses between looks at a word that another thread writes. */
 static inline void lwo_relax(void)

@@ -108,7 +108,7 @@ void lwo_region_begin(const void *code, struct lwo_region *region)
     region->saved = lwo_me;
     region->work = NULL;
     int *known = known_of(code);
-    lwo_me = (struct lwo_me){.known = known};
+    lwo_me = (struct lwo_me){.known = known, .caller = region->saved.caller};
     bool barren = known && __atomic_load_n(known, __ATOMIC_RELAXED) == HAS_NONE;
     if (barren || __atomic_load_n(&tasks_seen, __ATOMIC_RELAXED)) return;
     struct lwo_team *team = take_team();

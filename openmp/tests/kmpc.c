@@ -36,8 +36,8 @@ int omp_get_level(void);
 void omp_set_dynamic(int);
 void omp_set_max_active_levels(int);
 
-/* KMP_IDENT_KMPC; a barrier's has its kind besides. */
-static ident here = {0, 2, 0, 0, ";kmpc.c;main;1;1;;"};
+/* KMP_IDENT_KMPC; a barrier's has its kind besides: one that the program says, or that ends a loop. */
+static ident here = {0, 2, 0, 0, ";kmpc.c;main;1;1;;"}, barrier = {0, 0x22, 0, 0, ";kmpc.c;main;1;1;;"}, loop_end = {0, 0x42, 0, 0, ";kmpc.c;main;1;1;;"};
 
 enum { MOST = 64, ROUNDS = 400 };
 static int threads, wrong;
@@ -57,9 +57,9 @@ static void rounds(int gtid, int many)
     int *written = seen[omp_get_level() > 1 ? omp_get_ancestor_thread_num(1) : 0];
     for (int i = 1; i <= many; i++) {
         written[mine] = i;
-        __kmpc_barrier(&here, gtid);
+        __kmpc_barrier(&barrier, gtid);
         for (int t = 0; t < size; t++) CHECK(written[t] == i);
-        CHECK(__kmpc_cancel_barrier(&here, gtid) == 0);
+        CHECK(__kmpc_cancel_barrier(&loop_end, gtid) == 0);
     }
     add(many);
 }

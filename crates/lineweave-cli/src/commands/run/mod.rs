@@ -317,7 +317,8 @@ pub(super) fn library(file: &str) -> Result<PathBuf, String> {
 }
 
 /// Ours first, then what was there, without others of ours that are for an MPI: they were for another program.
-/// Tools come before ours: they see each call, and what they call by PMPI is ours (`mpi/src/entries.c`).
+/// Tools come before ours: they see each call, and what they call by PMPI is ours (`mpi/src/entries.c`). Those of OpenMP's tool interface come
+/// behind our library for OpenMP, which finds them in the runtime's place (`openmp/src/watch.c`).
 pub(super) fn preload(libraries: &[PathBuf], tools: &[OsString], before: &OsStr) -> OsString {
     let ours = libraries.iter().map(|path| path.as_os_str().to_owned());
     let before = before.to_string_lossy();
@@ -328,7 +329,11 @@ pub(super) fn preload(libraries: &[PathBuf], tools: &[OsString], before: &OsStr)
     });
     let (first, behind): (Vec<&str>, Vec<&str>) = kept.partition(|path| has_mpi(Path::new(path)));
     let words = |list: Vec<&str>| list.into_iter().map(OsString::from).collect::<Vec<_>>();
-    [tools.to_vec(), words(first), ours.collect(), words(behind)].concat().join(OsStr::new(":"))
+    let ahead = [tools.to_vec(), words(first)].concat();
+    let watches = ahead.iter().any(|tool| has(Path::new(tool), |name| name == b"ompt_start_tool"));
+    let (openmp, ours): (Vec<_>, Vec<_>) =
+        ours.partition(|own| watches && Path::new(own).ends_with("liblineweave_openmp.so"));
+    [openmp, ahead, ours, words(behind)].concat().join(OsStr::new(":"))
 }
 
 /// The names in a list of libraries to preload.
@@ -344,9 +349,13 @@ fn is_ours(path: &str) -> bool {
 
 /// Returns whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
 fn has_mpi(path: &Path) -> bool {
+    has(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_"))
+}
+
+/// Returns whether a library defines such a name.
+fn has(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> bool {
     // Reading something other than a file may never end.
-    path.is_file()
-        && elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
+    path.is_file() && elf::defines(path, wanted).unwrap_or(false)
 }
 
 #[cfg(test)]
