@@ -21,6 +21,7 @@
 #include "board.h"
 #include "forming.h"
 #include "started.h"
+#include "trace.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -185,6 +186,7 @@ int lwm_agree_prepared(const struct lwm_order *order, int result)
 int lwm_agree_started(const struct lwm_order *order, MPI_Request *request, int result)
 {
     struct lwm_comm *comm = order->comm;
+    if (LWM_UNLIKELY(lwm_tracing) && result == 0) lwm_trace_left(order->start_ns, comm, *request);
     if (lwm_agree_prepared(order, result) != 0 || !comm || comm->way != LWM_NEW || !comm->word || order->began_ns == 0) return result;
     uint64_t took = lwm_now_ns() - order->began_ns;
     pthread_mutex_lock(&lock);

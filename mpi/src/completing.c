@@ -5,6 +5,7 @@
  * once; persistent requests of lineweave are null to it, and added here to those that it found complete.
  */
 #include "started.h"
+#include "trace.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -14,11 +15,21 @@
     if (LWM_UNLIKELY(!next)) *(void **)&next = lwm_next(#name);
 /* True if no call of lineweave's is known, and none of the host's that is watched: everything is the host's. (Relaxed: a thread with a
  * request made it, or got it from the thread that did.) */
-#define NONE LWM_LIKELY((__atomic_load_n(&lwm_started_live, __ATOMIC_RELAXED) | __atomic_load_n(&lwm_watches, __ATOMIC_RELAXED)) == 0)
-/* Notes the watched requests of an array: ranks may agree to form a team when they are complete. */
+#define NONE \
+    LWM_LIKELY((__atomic_load_n(&lwm_started_live, __ATOMIC_RELAXED) | __atomic_load_n(&lwm_watches, __ATOMIC_RELAXED) | \
+                __atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED)) == 0)
+/* Notes the watched requests of an array: ranks may agree to form a team when they are complete, and they may be recorded. */
 #define WATCH(count, array) \
     struct lwm_watch watch; \
-    lwm_watch(&watch, count, array);
+    lwm_watch(&watch, count, array); \
+    if (LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0)) lwm_trace_watch(count, array);
+
+/* Looks which of them are complete; returns the result. */
+static int watched(const struct lwm_watch *watch, int count, const MPI_Request *array, int result)
+{
+    if (LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0)) lwm_trace_watched(count, array);
+    return lwm_watched(watch, array, result);
+}
 
 int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Status *status);
 int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Status *statuses);
@@ -127,7 +138,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     WATCH(1, request)
     struct lwm_started *s = lwm_started_find(*request);
     lwm_started_complete(s);
-    if (!s || !s->again) return lwm_watched(&watch, request, next(request, status));
+    if (!s || !s->again) return watched(&watch, 1, request, next(request, status));
     say_nothing(status);
     return s->active ? rest(s) : 0;
 }
@@ -139,7 +150,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     WATCH(1, request)
     struct lwm_started *s = lwm_started_find(*request);
     if (!lwm_started_poll(s)) return not_yet(flag);
-    if (!s || !s->again) return lwm_watched(&watch, request, next(request, flag, status));
+    if (!s || !s->again) return watched(&watch, 1, request, next(request, flag, status));
     *flag = 1;
     say_nothing(status);
     return s->active ? rest(s) : 0;
@@ -166,7 +177,7 @@ int MPI_Waitall(int count, MPI_Request array[], MPI_Status *statuses)
     if (!look(&v, count, array, false)) return LWM_ERR_OTHER;
     int result = next(count, v.seen, statuses), ours = rest_all(&v, count, array);
     settle(&v, count, array);
-    return lwm_watched(&watch, array, result ? result : ours);
+    return watched(&watch, count, array, result ? result : ours);
 }
 
 int MPI_Testall(int count, MPI_Request array[], int *flag, MPI_Status *statuses)
@@ -182,7 +193,7 @@ int MPI_Testall(int count, MPI_Request array[], int *flag, MPI_Status *statuses)
     }
     int result = next(count, v.seen, flag, statuses), ours = *flag ? rest_all(&v, count, array) : 0;
     settle(&v, count, array);
-    return lwm_watched(&watch, array, result ? result : ours);
+    return watched(&watch, count, array, result ? result : ours);
 }
 
 int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Status *status)
@@ -203,7 +214,7 @@ int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Statu
         if (*flag && *index == LWM_UNDEFINED && v.under_way) *flag = 0;
     }
     settle(&v, count, array);
-    return lwm_watched(&watch, array, result);
+    return watched(&watch, count, array, result);
 }
 
 int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Status *statuses)
@@ -222,7 +233,7 @@ int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Sta
         result = result ? result : one;
     }
     settle(&v, count, array);
-    return lwm_watched(&watch, array, result);
+    return watched(&watch, count, array, result);
 }
 
 /* Returns whether the host may wait: none of lineweave's calls is in the array. */
@@ -238,7 +249,7 @@ int MPI_Waitany(int count, MPI_Request array[], int *index, MPI_Status *status)
 {
     NEXT(Waitany)
     WATCH(count, array)
-    if (NONE || all_hosts(count, array)) return lwm_watched(&watch, array, next(count, array, index, status));
+    if (NONE || all_hosts(count, array)) return watched(&watch, count, array, next(count, array, index, status));
     for (unsigned turns = 0;;) {
         int flag = 0, result = MPI_Testany(count, array, index, &flag, status);
         if (result != 0 || flag) return result;
@@ -250,7 +261,7 @@ int MPI_Waitsome(int count, MPI_Request array[], int *many, int which[], MPI_Sta
 {
     NEXT(Waitsome)
     WATCH(count, array)
-    if (NONE || all_hosts(count, array)) return lwm_watched(&watch, array, next(count, array, many, which, statuses));
+    if (NONE || all_hosts(count, array)) return watched(&watch, count, array, next(count, array, many, which, statuses));
     for (unsigned turns = 0;;) {
         int result = MPI_Testsome(count, array, many, which, statuses);
         if (result != 0 || *many != 0) return result;
@@ -266,6 +277,7 @@ int MPI_Request_free(MPI_Request *request)
     lwm_started_complete(s);
     /* The host frees a generalized request when it is complete, and with it the record here. */
     if (s && s->again) lwm_host.Grequest_complete(*request);
+    if (LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0)) lwm_trace_freed(*request);
     return next(request);
 }
 

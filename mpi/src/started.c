@@ -275,6 +275,7 @@ bool lwm_start(struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *
     const struct lwm_buffer *told = o->kind == LWM_SCATTER || o->send.at == LWM_IN_PLACE ? &o->recv : &o->send;
     lwm_told(&call, told->count, told->type);
     *result = 0;
+    if (LWM_UNLIKELY(lwm_tracing)) o->start_ns = lwm_now_ns();
     if (!serves(&call, o, handle)) return false;
     struct lwm_comm *comm = call.comm;
     struct lwm_started *s = calloc(1, sizeof *s);

@@ -47,6 +47,7 @@ struct lwm_order {
      * (agree.c). */
     struct lwm_comm *comm;
     uint64_t began_ns;
+    uint64_t start_ns;         /* where calls are recorded: when it was started */
     struct lwm_comm *numbered; /* which numbered it (beside.c), or null */
 };
 

@@ -249,8 +249,9 @@ static struct lwm_comm *comm_of(MPI_Comm handle)
     return (lwm_open || lwm_active) && handle != lwm_host.null && handle != (MPI_Comm)0 ? lwm_record_of(handle) : NULL;
 }
 
-static void keep(const struct lwm_traced *call)
+void lwm_trace_keep(const struct lwm_traced *call)
 {
+    if (!lwm_tracing) return;
     uint64_t number = __atomic_fetch_add(&header->recorded, 1, __ATOMIC_RELAXED);
     uint32_t at = (uint32_t)(number % header->capacity);
     if (LWM_UNLIKELY(at >= __atomic_load_n(&ready, __ATOMIC_ACQUIRE)) && !reserve(at + 1)) {
@@ -305,13 +306,27 @@ __attribute__((visibility("hidden"))) int lwm_trace_leave(const struct frame *fr
     const struct lwm_hot *hot = seen.why < 0 && comm && call.kind < LWM_HOT ? &comm->hot[call.kind] : NULL;
     call.bytes = hot ? hot->bytes : seen.bytes;
     call.why = seen.why >= 0 ? (uint8_t)seen.why : hot && hot->host ? hot->why : LWM_REASONS;
-    keep(&call);
+    lwm_trace_keep(&call);
     return result;
+}
+
+/* Returns the record of a started call up to its end. */
+static struct lwm_traced started(enum lwm_kind kind, size_t bytes, uint64_t start_ns, const struct lwm_comm *comm, int why)
+{
+    bool placed = comm && comm->way != LWM_FIRST;
+    return (struct lwm_traced){.start_ns = start_ns, .comm = comm ? comm->name : 0, .bytes = bytes, .root = -1, .rank = placed ? comm->rank : -1,
+                               .size = placed ? comm->size : 0, .kind = (uint8_t)kind, .why = (uint8_t)why, .started = 1};
 }
 
 void lwm_trace_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm)
 {
-    struct lwm_traced call = {.start_ns = start_ns, .end_ns = lwm_now_ns(), .comm = comm ? comm->name : 0, .bytes = bytes, .root = -1,
-                              .rank = comm ? comm->rank : -1, .size = comm ? comm->size : 0, .kind = (uint8_t)kind, .why = LWM_REASONS, .started = 1};
-    keep(&call);
+    struct lwm_traced call = started(kind, bytes, start_ns, comm, LWM_REASONS);
+    call.end_ns = lwm_now_ns();
+    lwm_trace_keep(&call);
+}
+
+void lwm_trace_left(uint64_t start_ns, const struct lwm_comm *comm, MPI_Request request)
+{
+    struct lwm_traced call = started(LWM_NONBLOCKING, seen.bytes, start_ns, comm, seen.why);
+    if (lwm_tracing && start_ns != 0) lwm_trace_begun(&call, request);
 }

@@ -28,5 +28,19 @@ bool lwm_trace_wants(unsigned which, const char *name);
 void lwm_trace_saw(int why, size_t bytes);
 /* Records a started call of lineweave's that is over. */
 void lwm_trace_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm);
+/* Notes a nonblocking call that was just left to the host, and is recorded when it is over. */
+void lwm_trace_left(uint64_t start_ns, const struct lwm_comm *comm, MPI_Request request);
+void lwm_trace_keep(const struct lwm_traced *call);
+
+/* ---- the host's nonblocking calls (trace_started.c) ---- */
+
+/* How many are not over; without any, the functions below need not be called. */
+extern uint64_t lwm_trace_pending;
+void lwm_trace_begun(const struct lwm_traced *call, MPI_Request request);
+/* Called before and after a function that waits for requests or tests them. */
+void lwm_trace_watch(int count, const MPI_Request *array);
+void lwm_trace_watched(int count, const MPI_Request *array);
+/* Called for a request that is about to be freed, after which nobody learns when its call is over. */
+void lwm_trace_freed(MPI_Request request);
 
 #endif

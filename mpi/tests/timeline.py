@@ -1,4 +1,5 @@
-"""Checks a timeline: timeline.py FILE RANKS CALLS LATE [MOST]. Each rank has so many blocking calls of the program at least, events are as Chrome's
+"""Checks a timeline: timeline.py FILE RANKS CALLS LATE [MOST]. Each rank has so many blocking calls of the program at least, and a third as many
+that it started, events are as Chrome's
 format has them, spans of a rank do not overlap, and in most barriers others waited for rank LATE; with MOST, no rank has more calls."""
 
 import collections
@@ -35,6 +36,7 @@ for event in timeline["traceEvents"]:
 for rank in range(ranks):
     own = [event for event in spans[rank] if event["cat"] != "wait"]
     assert len(own) >= calls, (rank, len(own), calls)
+    assert most is not None or started[rank] >= calls // 3, (rank, started[rank], calls)
     assert most is None or len(own) + started[rank] <= most, (rank, len(own), started[rank], most)
     end = 0
     for event in own:
