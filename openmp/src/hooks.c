@@ -45,7 +45,6 @@ static __attribute__((noinline)) bool wait_watched(const struct ident *place, co
     lwo_tell_begin(place, frame);
     bool done = lwo_wait();
     if (done) lwo_tell_end(place);
-    else lwo_tell_left();
     return done;
 }
 

@@ -181,11 +181,10 @@ void lwo_exit(const struct lwo_work *work, const struct lwo_me *saved);
 extern bool lwo_watched;
 /* Returns whether the runtime asks this library for its tool, and not one that stands before it. */
 bool lwo_may_watch(void);
-/* Tell the tool that a barrier begins, in the frame of the function that was called, and ends; or that the runtime ends it. `place` is what the
- * compiler says of the place in the program, or null. */
+/* Tell the tool that a barrier begins, in the frame of the function that was called, and ends. A barrier that does not end here is ended by the
+ * runtime. `place` is what the compiler says of the place in the program, or null. */
 void lwo_tell_begin(const struct ident *place, const void *frame);
 void lwo_tell_end(const struct ident *place);
-void lwo_tell_left(void);
 
 /* Notes for the tool the place in the program that called; returns what was noted before, which is to be put back. */
 const void *lwo_called(const void *from);

@@ -64,7 +64,7 @@ static any *callbacks[EVENTS];
 /* True if the runtime tells the kinds of implicit barriers apart, as of OpenMP 5.1. */
 static bool has_kinds;
 
-/* Events whose beginning was told here, of a barrier that the runtime ends. */
+/* Events whose beginning was told here and whose end was not: if the runtime has to carry the barrier out, it ends them. */
 static __thread bool is_begun[EVENTS] __attribute__((tls_model("initial-exec")));
 
 static any *callback_of(int event) { return __atomic_load_n(&callbacks[event], __ATOMIC_ACQUIRE); }
@@ -193,10 +193,13 @@ static void tell(enum endpoint endpoint, int kind, const void *frame_address)
     if (!get_task || get_task(0, &flags, &task, &frame, &parallel, &place) != 2) return;
     sync_region *region = (sync_region *)callback_of(SYNC), *wait = (sync_region *)callback_of(SYNC_WAIT);
     if (endpoint == BEGIN) {
+        is_begun[SYNC] = region != NULL;
+        is_begun[SYNC_WAIT] = wait != NULL;
         if (frame) frame->enter.pointer = (void *)(uintptr_t)frame_address;
         if (region) region(kind, BEGIN, parallel, task, lwo_me.caller);
         if (wait) wait(kind, BEGIN, parallel, task, lwo_me.caller);
     } else {
+        is_begun[SYNC] = is_begun[SYNC_WAIT] = false;
         if (wait) wait(kind, END, parallel, task, lwo_me.caller);
         if (region) region(kind, END, parallel, task, lwo_me.caller);
         if (frame) frame->enter.pointer = NULL;
@@ -216,12 +219,6 @@ static int kind_of(const struct ident *place)
 void lwo_tell_begin(const struct ident *place, const void *frame) { tell(BEGIN, kind_of(place), frame); }
 
 void lwo_tell_end(const struct ident *place) { tell(END, kind_of(place), NULL); }
-
-void lwo_tell_left(void)
-{
-    is_begun[SYNC] = callback_of(SYNC) != NULL;
-    is_begun[SYNC_WAIT] = callback_of(SYNC_WAIT) != NULL;
-}
 
 /* ---- between the runtime and the tool ---- */
 
