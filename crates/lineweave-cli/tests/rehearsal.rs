@@ -1,6 +1,6 @@
 //! A rehearsal: plans that would be chosen on machines of 128 to 512 CPUs run here, with a rank for each CPU of such a machine.
 //!
-//! The machines were measured by their owners. The test makes the library take this machine for one of them, as a user could: by
+//! The machines were measured by their users. The test makes the library take this machine for one of them, as a user could: by
 //! `LINEWEAVE_TOPOLOGY`, and by `LINEWEAVE_PROFILE` with the output of `lineweave profile adopt`. Results, memory, descriptors and the naming of a
 //! killed rank are those of such a team; times are of this machine, where ranks wait for a CPU. Only one machine of 128 CPUs is rehearsed unless all
 //! are asked for:
