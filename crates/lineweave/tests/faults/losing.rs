@@ -145,12 +145,19 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
     let lost = Instant::now();
     let survivors = || (0..ranks).filter(|&r| r != victim);
     let before: Vec<Duration> = children.iter().map(|child| starved(child.id())).collect();
-    let said = survivors().map(|rank| {
-        let mut said = String::new();
-        outputs[rank].read_to_string(&mut said).expect("a rank's words");
-        (said, lost.elapsed())
+    // Each is read by itself: the time of one that waits for a CPU is not that of the next.
+    let said: Vec<_> = std::thread::scope(|scope| {
+        let survivors = outputs.iter_mut().enumerate().filter(|&(rank, _)| rank != victim);
+        let reading = survivors.map(|(_, output)| {
+            scope.spawn(move || {
+                let mut said = String::new();
+                output.read_to_string(&mut said).expect("a rank's words");
+                (said, lost.elapsed())
+            })
+        });
+        let reading: Vec<_> = reading.collect();
+        reading.into_iter().map(|read| read.join().expect("a reader ends")).collect()
     });
-    let said: Vec<_> = said.collect();
     for (rank, (words, waited)) in survivors().zip(&said) {
         // It has ended, and is not awaited yet.
         let noticed = waited.saturating_sub(starved(children[rank].id()).saturating_sub(before[rank]));
