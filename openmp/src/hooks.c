@@ -41,7 +41,7 @@
 /* Carries a barrier out before the eyes of a tool; false when the runtime has to. `frame` is an address in the frame of the function that was called. */
 static __attribute__((noinline)) bool wait_watched(const struct ident *place, const void *frame)
 {
-    if (lwo_me.untold) return lwo_wait();
+    if (lwo_me.muted) return lwo_wait();
     lwo_tell_begin(place, frame);
     bool done = lwo_wait();
     if (done) lwo_tell_end(place);
@@ -94,9 +94,9 @@ int32_t __kmpc_cancel_barrier(struct ident *loc, int32_t gtid)
 static void end_of_reduction(struct ident *loc, int32_t gtid)
 {
     /* A tool has been told of a barrier where the runtime combined in a tree, and then there is no other. */
-    lwo_me.untold = lwo_me.told;
+    lwo_me.muted = lwo_me.runtime_told;
     MEET(loc, (void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
-    lwo_me.untold = false;
+    lwo_me.muted = false;
 }
 
 int32_t __kmpc_reduce(struct ident *loc, int32_t gtid, int32_t many, size_t size, void *data, lwo_combine *combine, void *lock)
@@ -106,7 +106,7 @@ int32_t __kmpc_reduce(struct ident *loc, int32_t gtid, int32_t many, size_t size
     bool takes = lwo_host.__kmpc_reduce_nowait && lwo_host.__kmpc_end_reduce_nowait && lwo_takes();
     __typeof__(&__kmpc_reduce) begin = takes ? lwo_host.__kmpc_reduce_nowait : LWO_REAL(__kmpc_reduce);
     lwo_me.inside = true;
-    lwo_me.told = false;
+    lwo_me.runtime_told = false;
     int32_t combines = begin(loc, gtid, many, size, data, combine, lock);
     lwo_me.inside = outer;
     lwo_me.reduces = takes && combines != 0;

@@ -127,8 +127,8 @@ struct lwo_me {
     bool left;              /* barriers of this region are the runtime's from now on, as there are tasks */
     bool inside;            /* in a barrier of the runtime, which may call functions that are defined here */
     bool reduces;           /* in a reduction whose barrier is carried out here */
-    bool told;              /* a tool was told by the runtime that a barrier begins */
-    bool untold;            /* a tool is not told of the barrier that this thread is in */
+    bool runtime_told;      /* the runtime told a tool that a barrier begins */
+    bool muted;             /* a tool is not told of the barrier that this thread is in */
     const void *caller;     /* where a tool watches: the place in the program that called a function of this library */
 };
 extern __thread struct lwo_me lwo_me __attribute__((tls_model("initial-exec")));

@@ -7,7 +7,7 @@
  *   2. the functions that it has called are noted, and where the runtime would say an address in this library as the caller, the program's is said;
  *   3. a barrier that is carried out here is told by these functions. If the runtime has to end it, its own word that it begins is left out.
  *
- * Names, numbers and signatures are those of OpenMP 5.0 to 5.2, section 4.5 (19.4 and 19.5 in 5.2).
+ * Names, numbers and signatures are those of OpenMP 5.0, chapter 4, and 5.2, chapter 19.
  */
 #define _GNU_SOURCE
 #include "lwo.h"
@@ -142,10 +142,10 @@ static void on_work(int kind, int endpoint, union data *parallel, union data *ta
 
 static void on_sync(int event, int kind, int endpoint, union data *parallel, union data *task, const void *from)
 {
-    if (lwo_me.untold) return;
+    if (lwo_me.muted) return;
     if (endpoint == BEGIN) {
         bool is_known = is_begun[event];
-        lwo_me.told = true;
+        lwo_me.runtime_told = true;
         is_begun[event] = false;
         if (is_known) return;
     }
