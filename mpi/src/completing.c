@@ -22,12 +22,12 @@
 #define WATCH(count, array) \
     struct lwm_watch watch; \
     lwm_watch(&watch, count, array); \
-    if (LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0)) lwm_trace_watch(count, array);
+    if (lwm_trace_waits()) lwm_trace_watch(count, array);
 
 /* Looks which of them are complete; returns the result. */
 static int watched(const struct lwm_watch *watch, int count, const MPI_Request *array, int result)
 {
-    if (LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0)) lwm_trace_watched(count, array);
+    if (lwm_trace_waits()) lwm_trace_watched(count, array);
     return lwm_watched(watch, array, result);
 }
 
@@ -277,7 +277,7 @@ int MPI_Request_free(MPI_Request *request)
     lwm_started_complete(s);
     /* The host frees a generalized request when it is complete, and with it the record here. */
     if (s && s->again) lwm_host.Grequest_complete(*request);
-    if (LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0)) lwm_trace_freed(*request);
+    if (lwm_trace_waits()) lwm_trace_freed(*request);
     return next(request);
 }
 

@@ -328,5 +328,5 @@ void lwm_trace_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct
 void lwm_trace_left(uint64_t start_ns, const struct lwm_comm *comm, MPI_Request request)
 {
     struct lwm_traced call = started(LWM_NONBLOCKING, seen.bytes, start_ns, comm, seen.why);
-    if (lwm_tracing && start_ns != 0) lwm_trace_begun(&call, request);
+    if (start_ns != 0) lwm_trace_begun(&call, request);
 }

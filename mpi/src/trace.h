@@ -36,6 +36,7 @@ void lwm_trace_keep(const struct lwm_traced *call);
 
 /* How many are not over; without any, the functions below need not be called. */
 extern uint64_t lwm_trace_pending;
+static inline bool lwm_trace_waits(void) { return LWM_UNLIKELY(__atomic_load_n(&lwm_trace_pending, __ATOMIC_RELAXED) != 0); }
 void lwm_trace_begun(const struct lwm_traced *call, MPI_Request request);
 /* Called before and after a function that waits for requests or tests them. */
 void lwm_trace_watch(int count, const MPI_Request *array);
