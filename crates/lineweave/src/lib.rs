@@ -13,6 +13,8 @@
 //! from them are in `lineweave_core`. Modules are declared in the order in which they may use each other.
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // Tests sleep as programs do.
 
+#[cfg(not(loom))]
+mod time_slice;
 // For the crates beside this one.
 #[doc(hidden)]
 pub mod sync;

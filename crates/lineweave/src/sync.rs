@@ -90,13 +90,16 @@ pub fn prefetch_for_write(at: *const u8) {
     let _ = at;
 }
 
-/// Offer the CPU to whoever else can run.
+/// Offer the CPU to whoever else can run, and little more than this once.
 #[inline]
 pub fn yield_now() {
     #[cfg(loom)]
     loom::thread::yield_now();
     #[cfg(not(loom))]
-    std::thread::yield_now();
+    {
+        crate::time_slice::shorten();
+        std::thread::yield_now();
+    }
 }
 
 /// Order memory accesses for the compiler only.

@@ -303,7 +303,7 @@ impl Waiter {
                 }
             } else if yielding {
                 let first = (yields == 0 && self.may_sleep()).then(Instant::now);
-                rustix::thread::sched_yield();
+                sync::yield_now();
                 ran = first.is_some_and(|before| before.elapsed() >= shared_cpu::RUN);
                 // A look at the clock costs a tenth of a yield: now and then, and after the first ones, which say whether other
                 // programs have the CPU.
