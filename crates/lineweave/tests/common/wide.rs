@@ -49,11 +49,13 @@ fn folds<T: Element + PartialEq + Debug>(
     };
     let input: Vec<T> = (0..count).map(|i| value(rank, i)).collect();
     let mut out = input.clone();
-    comm.allreduce(&input, &mut out, operator).map_err(say)?;
-    check("allreduce", &out, 0..ranks, 0)?;
+    if made(comm.allreduce(&input, &mut out, operator))? {
+        check("allreduce", &out, 0..ranks, 0)?;
+    }
     out.copy_from_slice(&input);
-    comm.allreduce_in_place(&mut out, operator).map_err(say)?;
-    check("allreduce in place", &out, 0..ranks, 0)?;
+    if made(comm.allreduce_in_place(&mut out, operator))? {
+        check("allreduce in place", &out, 0..ranks, 0)?;
+    }
     for root in [0, ranks - 1] {
         let mut out = if rank == root { input.clone() } else { Vec::new() };
         comm.reduce(&input, &mut out, operator, root).map_err(say)?;
@@ -78,6 +80,14 @@ fn folds<T: Element + PartialEq + Debug>(
     comm.reduce_scatter(&input, &mut block, &counts, operator).map_err(say)?;
     check("reduce-scatter of uneven blocks", &block, 0..ranks, start)?;
     Ok(9)
+}
+
+/// Returns whether a call was made: it may be refused where LINEWEAVE_ALGORITHM names an algorithm that has no plan for it.
+fn made(call: Result<(), Error>) -> Result<bool, String> {
+    match call {
+        Err(Error::NoPlan { .. }) if std::env::var_os("LINEWEAVE_ALGORITHM").is_some() => Ok(false),
+        call => call.map(|()| true).map_err(say),
+    }
 }
 
 fn complex(comm: &mut Communicator, counts: &[usize]) -> Outcome {
