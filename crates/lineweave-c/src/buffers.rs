@@ -98,3 +98,15 @@ pub(crate) fn counts<'a>(what: &str, given: *const usize, ranks: usize) -> Resul
     // SAFETY: not null and aligned, as just seen, and as long as there are ranks by the header's rule.
     Ok(unsafe { std::slice::from_raw_parts(given, ranks) })
 }
+
+/// Returns a list that C passed.
+///
+/// # Safety
+/// `list` must be null or valid for reads of `count` elements.
+pub(crate) unsafe fn list_of<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a [T], Failure> {
+    if list.is_null() || !list.is_aligned() {
+        return Err(Failure::new(LW_ERR_NULL, format!("{what} is null or misaligned")));
+    }
+    // SAFETY: not null and aligned, as just seen, and that long by the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts(list, count) })
+}

@@ -1,8 +1,9 @@
 //! Communicators made from others.
 
+use crate::buffers::list_of;
 use crate::handle::{enter, free, give, lw_comm, place_for, shared, Shared};
 use crate::progress::{hook, lw_progress_fn};
-use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_NULL, LW_ERR_RANK};
+use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_RANK};
 use crate::team::give_comm;
 use lineweave::communicator::CommunicatorFactory;
 use lineweave::Communicator;
@@ -122,16 +123,12 @@ pub unsafe extern "C" fn lw_comm_create_group(
     made: *mut *mut lw_comm,
 ) -> lw_status {
     make(comm, made, |comm| {
-        if ranks.is_null() || !ranks.is_aligned() {
-            return Err(Failure::new(LW_ERR_NULL, "the list of ranks is null or misaligned"));
-        }
         if count > comm.ranks() {
             let text = format!("a list of {count} ranks was given and there are {}", comm.ranks());
             return Err(Failure::new(LW_ERR_COUNT, text));
         }
-        // SAFETY: not null and aligned, as just seen, and that long by the header's rule.
-        let list = unsafe { std::slice::from_raw_parts(ranks, count) };
-        let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
+        // SAFETY: that long by the header's rule.
+        let members = members(unsafe { list_of("the list of ranks", ranks, count)? });
         Ok(Some(comm.create_group(&members)?))
     })
 }
@@ -185,24 +182,20 @@ pub unsafe extern "C" fn lw_site_place(
 /// # Safety
 /// `places` must be null or valid for `count` numbers.
 unsafe fn places_of<'a>(places: *const u64, count: c_int) -> Result<&'a [u64], Failure> {
-    let count = crate::team::size(count)?;
-    if places.is_null() || !places.is_aligned() {
-        return Err(Failure::new(LW_ERR_NULL, "a list of places is null or misaligned"));
-    }
-    // SAFETY: not null and aligned, as just seen, and that long by the caller's word.
-    Ok(unsafe { std::slice::from_raw_parts(places, count) })
+    // SAFETY: that long by the caller's word.
+    unsafe { list_of("a list of places", places, crate::team::size(count)?) }
 }
 
 /// # Safety
 /// `list` must be null or valid for `ranks` numbers.
 unsafe fn members_of(list: *const c_int, ranks: c_int) -> Result<Vec<usize>, Failure> {
-    let ranks = crate::team::size(ranks)?;
-    if list.is_null() || !list.is_aligned() {
-        return Err(Failure::new(LW_ERR_NULL, "a list of ranks is null or misaligned"));
-    }
-    // SAFETY: not null and aligned, as just seen, and that long by the caller's word.
-    let list = unsafe { std::slice::from_raw_parts(list, ranks) };
-    Ok(list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect())
+    // SAFETY: that long by the caller's word.
+    Ok(members(unsafe { list_of("a list of ranks", list, crate::team::size(ranks)?)? }))
+}
+
+/// Returns ranks as C passed them; a negative one is none of any team.
+fn members(list: &[c_int]) -> Vec<usize> {
+    list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect()
 }
 
 /**

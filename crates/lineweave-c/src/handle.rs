@@ -272,12 +272,20 @@ pub(crate) fn enter(
     comm: *const lw_comm,
     f: impl FnOnce(&mut Communicator) -> Result<(), Failure>,
 ) -> lw_status {
+    enter_with(comm, |inner, _| f(inner))
+}
+
+#[inline(always)]
+fn enter_with(
+    comm: *const lw_comm,
+    f: impl FnOnce(&mut Communicator, &lw_comm) -> Result<(), Failure>,
+) -> lw_status {
     guard(|| {
         let comm = handle(comm)?;
         if comm.state() == EMPTY {
             return Err(unusable(EMPTY));
         }
-        comm.call(|| Err(unusable(FREED)), f)
+        comm.call(|| Err(unusable(FREED)), |inner| f(inner, comm))
     })
 }
 
@@ -301,17 +309,10 @@ pub(crate) fn enter_again(
     collective: Collective,
     f: impl FnOnce(&mut Communicator, &mut Option<Last>) -> Result<(), Failure>,
 ) -> lw_status {
-    guard(|| {
-        let comm = handle(comm)?;
-        if comm.state() == EMPTY {
-            return Err(unusable(EMPTY));
-        }
-        let call = |inner: &mut Communicator| {
-            // SAFETY: in `call` the state is BUSY, so nobody else touches it.
-            let last = unsafe { &mut *comm.last.get() };
-            f(inner, &mut last[collective as usize])
-        };
-        comm.call(|| Err(unusable(FREED)), call)
+    enter_with(comm, |inner, comm| {
+        // SAFETY: in `call` the state is BUSY, so nobody else touches it.
+        let last = unsafe { &mut *comm.last.get() };
+        f(inner, &mut last[collective as usize])
     })
 }
 

@@ -1,6 +1,7 @@
 //! Operators that a C program makes, and the reproducibility of results.
 
 use crate::handle::{enter, give, lw_comm, place_for};
+use crate::progress::Argument;
 use crate::status::{guard, lw_status, Failure, LW_ERR_NULL, LW_ERR_OP};
 use crate::types::{lw_op, made, LW_REPRODUCIBLE, USER};
 use lineweave::kernel::UserOperator;
@@ -15,14 +16,6 @@ use std::ffi::{c_int, c_void};
  */
 pub type lw_op_fn =
     Option<extern "C" fn(r#in: *const c_void, inout: *mut c_void, len: usize, size: usize, arg: *mut c_void)>;
-
-/// An argument that is passed on every rank that uses the operator.
-struct Argument(*mut c_void);
-
-// SAFETY: the program gives it for a function that may be called by several threads at once.
-unsafe impl Send for Argument {}
-// SAFETY: as above.
-unsafe impl Sync for Argument {}
 
 /**
  * Makes an operator of `f`, which is associative, on elements of any type and size. Where it does not commute

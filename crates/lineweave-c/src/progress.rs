@@ -7,11 +7,15 @@ use std::ffi::c_void;
 /** Called over and over while a rank waits, with the argument that was given with it. */
 pub type lw_progress_fn = Option<extern "C" fn(arg: *mut c_void)>;
 
-/// An argument that moves between threads with the communicator.
-struct Argument(*mut c_void);
+/// An argument that is passed on to a function of the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument(pub *mut c_void);
 
-// SAFETY: the program hands it over with the communicator, which one thread uses at a time.
+// SAFETY: lineweave only passes it on, and by the header's rule the program's function may be called by the threads that pass it: one at a
+// time while a rank waits, several at once for an operator or a team's ranks.
 unsafe impl Send for Argument {}
+// SAFETY: as above.
+unsafe impl Sync for Argument {}
 
 /**
  * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this

@@ -139,8 +139,7 @@ fn report(failure: &Failure) -> lw_status {
 
 #[cold]
 fn panicked(panic: &(dyn std::any::Any + Send)) -> lw_status {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    let text = lineweave::kernel::panic_text(panic);
     keep(&format!("lineweave panicked, which is a bug in it: {text}"));
     LW_ERR_PANIC
 }

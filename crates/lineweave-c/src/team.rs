@@ -1,6 +1,8 @@
 //! Teams: threads that lineweave starts, threads of the program, and processes.
 
+use crate::buffers::list_of;
 use crate::handle::{free, give, lw_comm, place_for, shared, Shared, FREED};
+use crate::progress::Argument;
 use crate::status::{
     guard, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_NULL, LW_ERR_PEER, LW_ERR_RANK, LW_ERR_SIZE, LW_OK,
 };
@@ -15,13 +17,6 @@ pub type lw_go_on_fn = Option<extern "C" fn(arg: *mut c_void) -> c_int>;
 
 /** What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. */
 pub type lw_rank_fn = Option<extern "C" fn(comm: *mut lw_comm, arg: *mut c_void) -> lw_status>;
-
-/// The caller's argument, which all threads of the team receive.
-#[derive(Clone, Copy)]
-struct Argument(*mut c_void);
-
-// SAFETY: lineweave only passes it on; the program gave it to be used by all threads.
-unsafe impl Sync for Argument {}
 
 /// Returns the number of ranks that C passed.
 pub(crate) fn size(ranks: c_int) -> Result<usize, Failure> {
@@ -236,11 +231,8 @@ pub unsafe extern "C" fn lw_comm_connect_on(
 /// # Safety
 /// `list` must be null or valid for reads of `count` numbers.
 unsafe fn numbers(list: *const c_int, count: usize) -> Result<Vec<usize>, Failure> {
-    if list.is_null() || !list.is_aligned() {
-        return Err(Failure::new(LW_ERR_NULL, "a list of CPUs is null or misaligned"));
-    }
-    // SAFETY: not null and aligned, as just seen, and as long as the caller says.
-    let list = unsafe { std::slice::from_raw_parts(list, count) };
+    // SAFETY: as long as the caller says.
+    let list = unsafe { list_of("a list of CPUs", list, count)? };
     let cpu =
         |&n: &c_int| usize::try_from(n).map_err(|_| Failure::new(LW_ERR_RANK, format!("{n} is not a CPU")));
     list.iter().map(cpu).collect()

@@ -39,16 +39,8 @@ impl Persistent {
     /// Starts the call; what is returned is waited for.
     fn start(slf: &Bound<'_, Persistent>) -> PyResult<Request> {
         let (py, this) = (slf.py(), slf.get());
-        let ready = Ready {
-            spec: this.spec,
-            input: this.input,
-            output: this.output,
-            whole: this.spec.bytes(),
-            kept: [None, None],
-            packed_input: None,
-            unpack: None,
-            result: Some(this.result.bind(py).clone()).filter(|r| !r.is_none()),
-        };
+        let result = Some(this.result.bind(py).clone()).filter(|r| !r.is_none());
+        let ready = Ready { result, ..Ready::of(this.spec, this.input, this.output) };
         // The handle keeps the arrays.
         Request::start(this.comm.bind(py), ready, vec![slf.clone().into_any().unbind()])
     }

@@ -31,6 +31,12 @@ pub(crate) struct Ready<'py> {
 }
 
 impl<'py> Ready<'py> {
+    /// Makes a call of buffers that somebody else keeps.
+    pub(crate) fn of(spec: CallSpec, input: *const u8, output: *mut u8) -> Ready<'py> {
+        let (whole, kept) = (spec.bytes(), [None, None]);
+        Ready { spec, input, output, whole, kept, packed_input: None, unpack: None, result: None }
+    }
+
     /// Unpacks the output after the call, and returns the result.
     pub(crate) fn finish(self, py: Python<'py>) -> Made<'py> {
         drop(self.kept);
@@ -73,6 +79,19 @@ fn pack<'py>(x: &Bound<'py, PyAny>, bytes: usize, whose: &str) -> PyResult<Bound
     helper(py, "pack")?.call1((x,))
 }
 
+/// Returns the array itself if it is dense, and else the one that it is `packed` into.
+fn dense<'py>(
+    x: &Bound<'py, PyAny>,
+    array: Array<'py>,
+    packed: &mut Option<Bound<'py, PyAny>>,
+    whose: &'static str,
+) -> PyResult<Array<'py>> {
+    match array.layout.dense {
+        true => Ok(array),
+        false => Array::of(packed.insert(pack(x, array.layout.bytes(), whose)?), whose),
+    }
+}
+
 /// Returns whether a call without input is one in place.
 fn in_place(extents: [Extent; 2]) -> bool {
     match extents {
@@ -110,14 +129,7 @@ impl<'py> Call<'_, 'py> {
         let mut packed_input = None;
         let mut x = None;
         if let (true, Some(given)) = (reads, self.x) {
-            let array = Array::of(given, "x")?;
-            x = Some(match array.layout.dense {
-                true => array,
-                false => {
-                    let packed = packed_input.insert(pack(given, array.layout.bytes(), "x")?);
-                    Array::of(packed, "x")?
-                }
-            });
+            x = Some(dense(given, Array::of(given, "x")?, &mut packed_input, "x")?);
         } else if reads && !in_place(extents) {
             return Err(self.missing(py, "x"));
         }
@@ -146,13 +158,7 @@ impl<'py> Call<'_, 'py> {
                     format!("{collective}: `out` is read-only; give an array that may be written"),
                 ));
             }
-            out = Some(match array.layout.dense {
-                true => array,
-                false => {
-                    let packed = packed_output.insert(pack(target, array.layout.bytes(), "out")?);
-                    Array::of(packed, "out")?
-                }
-            });
+            out = Some(dense(target, array, &mut packed_output, "out")?);
         }
         let (input, output) = (x.as_ref().map(|a| a.layout), out.as_ref().map(|a| a.layout));
         if let (Some(a), Some(b)) = (input, output) {

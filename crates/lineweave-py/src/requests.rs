@@ -178,16 +178,7 @@ pub(crate) fn ready<'py>(
             operator: None,
             root: 0,
         };
-        return Ok(Ready {
-            spec,
-            input: std::ptr::null(),
-            output: std::ptr::null_mut(),
-            whole: 0,
-            kept: [None, None],
-            packed_input: None,
-            unpack: None,
-            result: None,
-        });
+        return Ok(Ready::of(spec, std::ptr::null(), std::ptr::null_mut()));
     }
     let mut ready = Call { collective, x, out, operator: None, root }.prepare(comm, py, operator)?;
     if collective == Collective::Bcast {

@@ -34,7 +34,12 @@ struct Laid<'py> {
     result: Option<Bound<'py, PyAny>>,
 }
 
-impl<'py> Uneven<'_, 'py> {
+impl<'a, 'py> Uneven<'a, 'py> {
+    /// Makes a call without operator, of root 0.
+    fn of(collective: Collective, x: Given<'a, 'py>, out: Given<'a, 'py>, counts: Vec<usize>) -> Self {
+        Uneven { collective, x, out, operator: None, root: 0, counts, taken: None }
+    }
+
     /// Makes the call, and returns the result.
     fn run(self, comm: &Communicator, py: Python<'py>) -> Made<'py> {
         let mut entered = comm.enter(py)?;
@@ -204,8 +209,7 @@ impl Communicator {
         root: usize,
         out: Given<'_, 'py>,
     ) -> Made<'py> {
-        let collective = Collective::Gather;
-        Uneven { collective, x, out, operator: None, root, counts, taken: None }.run(self, py)
+        Uneven { root, ..Uneven::of(Collective::Gather, x, out, counts) }.run(self, py)
     }
 
     /// As `scatter`, with `counts[r]` elements for rank `r`.
@@ -229,9 +233,8 @@ impl Communicator {
         root: usize,
         out: Given<'_, 'py>,
     ) -> Made<'py> {
-        let collective = Collective::Scatter;
         let x = x.filter(|_| self.rank() == root);
-        Uneven { collective, x, out, operator: None, root, counts, taken: None }.run(self, py)
+        Uneven { root, ..Uneven::of(Collective::Scatter, x, out, counts) }.run(self, py)
     }
 
     /// As `allgather`, with `counts[r]` elements from rank `r`.
@@ -252,8 +255,7 @@ impl Communicator {
         counts: Vec<usize>,
         out: Given<'_, 'py>,
     ) -> Made<'py> {
-        let collective = Collective::Allgather;
-        Uneven { collective, x, out, operator: None, root: 0, counts, taken: None }.run(self, py)
+        Uneven::of(Collective::Allgather, x, out, counts).run(self, py)
     }
 
     /// Combines the `x` of all ranks elementwise and gives `counts[r]` elements of the result to rank `r` (`MPI_Reduce_scatter`);
@@ -277,8 +279,7 @@ impl Communicator {
         op: Given<'_, 'py>,
         out: Given<'_, 'py>,
     ) -> Made<'py> {
-        let collective = Collective::ReduceScatter;
-        let call = Uneven { collective, x, out, operator: Some(op), root: 0, counts, taken: None };
+        let call = Uneven { operator: Some(op), ..Uneven::of(Collective::ReduceScatter, x, out, counts) };
         call.run(self, py).map_err(|error| counted(py, error))
     }
 
@@ -304,9 +305,7 @@ impl Communicator {
         taken: Vec<usize>,
         out: Given<'_, 'py>,
     ) -> Made<'py> {
-        let collective = Collective::Alltoall;
-        Uneven { collective, x, out, operator: None, root: 0, counts: given, taken: Some(taken) }
-            .run(self, py)
+        Uneven { taken: Some(taken), ..Uneven::of(Collective::Alltoall, x, out, given) }.run(self, py)
     }
 
     /// Starts a collective with counts by its name.

@@ -117,7 +117,7 @@ impl UsableCpus {
             }
             unknown => {
                 let because = unknown.err().unwrap_or_else(|| "the mask is empty".to_owned());
-                let cpus = online(root);
+                let cpus = online(root).unwrap_or_else(|| vec![0]);
                 sources.push(CpuSource::Online { cpus: cpus.clone(), because });
                 cpus
             }
@@ -158,12 +158,11 @@ impl UsableCpus {
     }
 }
 
-/// The CPUs online, or CPU 0 when not even that is known.
-fn online(root: &Root) -> Vec<usize> {
+/// Returns the CPUs online by the kernel's list, if there is one.
+pub(crate) fn online(root: &Root) -> Option<Vec<usize>> {
     root.read("/sys/devices/system/cpu/online")
         .and_then(|text| parse_cpu_list(&text).ok())
         .filter(|cpus| !cpus.is_empty())
-        .unwrap_or_else(|| vec![0])
 }
 
 /// The set of each hierarchy: the nearest directory that has the file decides, since it already lies within

@@ -16,13 +16,25 @@ use lineweave_core::units::LINE;
 /// Behaviour of a step that has to wait.
 pub trait Patience {
     /// Reason why a step did not go on.
-    type Stop;
+    type Stop: From<Interrupted>;
+
+    /// Returns the waiter of the rank, which waits for flags, raises them and wakes peers.
+    fn waiter(&self) -> &Waiter;
+
+    /// Returns the failure detector, which watches over the peers.
+    fn watch(&mut self) -> &mut FailureDetector;
 
     /// Raises a flag and wakes whoever sleeps on it.
-    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64);
+    #[inline(always)]
+    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
+        self.waiter().raise(flag, value, sleepers);
+    }
 
     /// Adds `mark` to a counter and wakes whoever sleeps on it.
-    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64);
+    #[inline(always)]
+    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64) {
+        self.waiter().add(flag, mark, sleepers);
+    }
 
     /// Goes on when `flag` is at its goal; who raises it is `apart` or not (see [`Budget::apart`](crate::wait::Budget::apart)).
     fn wait_for(
@@ -40,18 +52,22 @@ pub trait Patience {
     }
 
     /// Begins to reach other ranks' buffers, one of whose addresses was just taken; `known` is whether it was carried by this call.
-    fn visit(&mut self, known: bool) -> Result<(), Self::Stop>;
-
-    /// The reason when an operator of the program failed.
-    fn broken(&self) -> Self::Stop;
+    #[inline(always)]
+    fn visit(&mut self, known: bool) -> Result<(), Self::Stop> {
+        let visited = match known {
+            true => self.watch().visit(),
+            false => Err(self.watch().foreign_address()),
+        };
+        Ok(visited?)
+    }
 }
 
 /// Waits, however long it takes.
 #[derive(Debug)]
 pub struct Blocking<'a> {
-    /// Waiter of the rank, which waits for flags and raises them.
+    /// See [`Patience::waiter`].
     pub waiter: &'a mut Waiter,
-    /// Failure detector, which watches over the peers during a wait.
+    /// See [`Patience::watch`].
     pub monitor: &'a mut FailureDetector,
 }
 
@@ -59,13 +75,13 @@ impl Patience for Blocking<'_> {
     type Stop = Interrupted;
 
     #[inline(always)]
-    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
-        self.waiter.raise(flag, value, sleepers);
+    fn waiter(&self) -> &Waiter {
+        self.waiter
     }
 
     #[inline(always)]
-    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64) {
-        self.waiter.add(flag, mark, sleepers);
+    fn watch(&mut self) -> &mut FailureDetector {
+        self.monitor
     }
 
     #[inline(always)]
@@ -78,26 +94,14 @@ impl Patience for Blocking<'_> {
     ) -> Result<(), Interrupted> {
         self.waiter.wait_for(flag, goal, sleepers, self.monitor, apart)
     }
-
-    #[inline(always)]
-    fn visit(&mut self, known: bool) -> Result<(), Interrupted> {
-        match known {
-            true => self.monitor.visit(),
-            false => Err(self.monitor.foreign_address()),
-        }
-    }
-
-    fn broken(&self) -> Interrupted {
-        Interrupted
-    }
 }
 
 /// Never waits: a step that would have to is tried again later.
 #[derive(Debug)]
 pub struct Polling<'a> {
-    /// Waiter of the rank, which wakes peers.
+    /// See [`Patience::waiter`].
     pub waiter: &'a Waiter,
-    /// Failure detector, which watches over the peers.
+    /// See [`Patience::watch`].
     pub watch: &'a mut FailureDetector,
 }
 
@@ -105,12 +109,12 @@ impl Patience for Polling<'_> {
     /// `None` where the step would have had to wait.
     type Stop = Option<Interrupted>;
 
-    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
-        self.waiter.raise(flag, value, sleepers);
+    fn waiter(&self) -> &Waiter {
+        self.waiter
     }
 
-    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64) {
-        self.waiter.add(flag, mark, sleepers);
+    fn watch(&mut self) -> &mut FailureDetector {
+        self.watch
     }
 
     fn wait_for(&mut self, flag: &AtomicU64, goal: Goal, _: &AtomicU64, _: bool) -> Result<(), Self::Stop> {
@@ -118,17 +122,6 @@ impl Patience for Polling<'_> {
             true => Ok(()),
             false => Err(None),
         }
-    }
-
-    fn visit(&mut self, known: bool) -> Result<(), Self::Stop> {
-        match known {
-            true => self.watch.visit().map_err(Some),
-            false => Err(Some(self.watch.foreign_address())),
-        }
-    }
-
-    fn broken(&self) -> Self::Stop {
-        Some(Interrupted)
     }
 }
 
@@ -176,31 +169,31 @@ unsafe fn one<P: Patience>(
             // SAFETY: as above, and `dst` is disjoint from or equal to each operand.
             let done = unsafe { frame.fold.run(frame.at(a), frame.at(b), frame.at(dst), elements) };
             if !done {
-                return Err(patience.broken());
+                return Err(Interrupted.into());
             }
         }
         Step::FoldAll { number } => {
             // SAFETY: as above.
             if !unsafe { frame.combine_all(&plan.steps.chains[number as usize], plan.grain) } {
-                return Err(patience.broken());
+                return Err(Interrupted.into());
             }
         }
         Step::FoldTwice { number } => {
             // SAFETY: as above; the copy was proven disjoint.
             if !unsafe { frame.combine_twice(&plan.steps.doubles[number as usize], plan.grain) } {
-                return Err(patience.broken());
+                return Err(Interrupted.into());
             }
         }
         Step::CopyRemote { src, dst, len } => {
             // SAFETY: as above.
             if !unsafe { frame.reach(plan, src, dst, len) } {
-                return Err(patience.broken());
+                return Err(Interrupted.into());
             }
         }
         Step::ReduceRemote { a, b, dst, elements } => {
             // SAFETY: as above.
             if !unsafe { frame.combine(plan, a, b, dst, elements) } {
-                return Err(patience.broken());
+                return Err(Interrupted.into());
             }
         }
         Step::Set { at, home, value } => {

@@ -17,7 +17,7 @@ mod p2p_operation;
 mod kept;
 mod pending;
 
-pub(crate) use p2p_operation::{Exchange, FlagWait, OnPeer, P2pOperation, Stopped};
+pub(crate) use p2p_operation::{on_peer, Exchange, FlagWait, P2pOperation, Stopped, Watching};
 pub(crate) use pending::{Delivery, PendingMessages};
 
 use crate::error::Error;
@@ -177,7 +177,7 @@ impl P2pContext<'_> {
         home: usize,
         peer: Option<usize>,
     ) -> Result<(), Interrupted> {
-        let mut monitor = OnPeer { watch: self.watch, peer };
+        let mut monitor = on_peer(self.watch, peer);
         self.rings.waiter.wait(flag, value, self.rings.segment.sleepers(home), &mut monitor)
     }
 }

@@ -48,46 +48,53 @@ fn line() -> [AtomicU64; 8] {
     std::array::from_fn(|_| AtomicU64::new(0))
 }
 
-fn carry(line: &[AtomicU64; 8], value: u64, payload: u64) {
-    let bytes = payload.to_ne_bytes();
-    store_words(&line[1..], &bytes);
+fn carry(line: &[AtomicU64; 8], value: u64, payload: &[u8]) {
+    store_words(&line[1..], payload);
     raise(&line[0], value);
 }
 
-fn take(line: &[AtomicU64; 8], value: u64) -> u64 {
+fn take<const N: usize>(line: &[AtomicU64; 8], value: u64) -> [u8; N] {
     await_flag(&line[0], value);
-    let mut bytes = [0u8; 8];
+    let mut bytes = [0; N];
     load_words(&line[1..], &mut bytes);
-    u64::from_ne_bytes(bytes)
+    bytes
+}
+
+/// Has another thread do its part on what is shared beside this one's.
+fn beside<T: Send + Sync + 'static>(
+    shared: T,
+    other: impl FnOnce(&T) + Send + 'static,
+    own: impl FnOnce(&T),
+) {
+    let shared = Arc::new(shared);
+    let thread = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || other(&shared))
+    };
+    own(&shared);
+    thread.join().unwrap();
 }
 
 #[test]
 fn a_flag_publishes_what_was_written_before_it() {
     loom::model(|| {
-        let shared = Arc::new((AtomicU64::new(0), Slot::new()));
-        let writer = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                shared.1.put(42);
-                raise(&shared.0, 1);
-            })
+        let writer = |(flag, slot): &(AtomicU64, Slot)| {
+            slot.put(42);
+            raise(flag, 1);
         };
-        await_flag(&shared.0, 1);
-        assert_eq!(shared.1.get(), 42);
-        writer.join().unwrap();
+        beside((AtomicU64::new(0), Slot::new()), writer, |(flag, slot)| {
+            await_flag(flag, 1);
+            assert_eq!(slot.get(), 42);
+        });
     });
 }
 
 #[test]
 fn a_payload_arrives_with_its_flag() {
+    // Two words, the second in part.
+    const PAYLOAD: &[u8; 11] = b"eleven byte";
     loom::model(|| {
-        let shared = Arc::new(line());
-        let writer = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || carry(&shared, 1, 7))
-        };
-        assert_eq!(take(&shared, 1), 7);
-        writer.join().unwrap();
+        beside(line(), |line| carry(line, 1, PAYLOAD), |line| assert_eq!(take::<11>(line, 1), *PAYLOAD));
     });
 }
 
@@ -113,43 +120,36 @@ fn nobody_sleeps_through_a_set() {
 #[test]
 fn a_bank_is_free_when_it_is_entered_again() {
     // Rank 0 broadcasts three times through a ring of two banks; nothing acknowledges but `left`.
-    loom::model(|| {
-        let shared = Arc::new((
-            [AtomicU64::new(0), AtomicU64::new(0)],
-            [Slot::new(), Slot::new()],
-            [AtomicU64::new(0), AtomicU64::new(0)],
-        ));
-        let enter = |ring: &mut Ring, other: &AtomicU64| {
-            if let Some(need) = ring.needs() {
-                while left(other) < need {
-                    spin_loop();
-                }
-                ring.learn(left(other));
+    type Banks = ([AtomicU64; 2], [Slot; 2], [AtomicU64; 2]);
+    fn enter(ring: &mut Ring, other: &AtomicU64) -> usize {
+        if let Some(need) = ring.needs() {
+            while left(other) < need {
+                spin_loop();
             }
-            ring.enter() as usize
-        };
-        let root = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (flags, slots, leaves) = &*shared;
-                let mut ring = Ring::new(2);
-                for run in 1..=3 {
-                    let bank = enter(&mut ring, &leaves[1]);
-                    slots[bank].put(run * 10);
-                    raise(&flags[bank], run);
-                    leave(&leaves[0], ring.uses());
-                }
-            })
-        };
-        let (flags, slots, leaves) = &*shared;
-        let mut ring = Ring::new(2);
-        for run in 1..=3 {
-            let bank = enter(&mut ring, &leaves[0]);
-            await_flag(&flags[bank], run);
-            assert_eq!(slots[bank].get(), run * 10);
-            leave(&leaves[1], ring.uses());
+            ring.learn(left(other));
         }
-        root.join().unwrap();
+        ring.enter() as usize
+    }
+    loom::model(|| {
+        let words = || [AtomicU64::new(0), AtomicU64::new(0)];
+        let root = |(flags, slots, leaves): &Banks| {
+            let mut ring = Ring::new(2);
+            for run in 1..=3 {
+                let bank = enter(&mut ring, &leaves[1]);
+                slots[bank].put(run * 10);
+                raise(&flags[bank], run);
+                leave(&leaves[0], ring.uses());
+            }
+        };
+        beside((words(), [Slot::new(), Slot::new()], words()), root, |(flags, slots, leaves)| {
+            let mut ring = Ring::new(2);
+            for run in 1..=3 {
+                let bank = enter(&mut ring, &leaves[0]);
+                await_flag(&flags[bank], run);
+                assert_eq!(slots[bank].get(), run * 10);
+                leave(&leaves[1], ring.uses());
+            }
+        });
     });
 }
 
@@ -157,23 +157,20 @@ fn a_bank_is_free_when_it_is_entered_again() {
 fn a_deferred_acknowledgement_protects_a_slot() {
     // One slot, three runs; the writer waits for the reader's `done` of the run before.
     loom::model(|| {
-        let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(0), Slot::new()));
-        let writer = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                for run in 1..=3 {
-                    await_flag(&shared.1, run - 1);
-                    shared.2.put(run);
-                    raise(&shared.0, run);
-                }
-            })
+        let writer = |(flag, done, slot): &(AtomicU64, AtomicU64, Slot)| {
+            for run in 1..=3 {
+                await_flag(done, run - 1);
+                slot.put(run);
+                raise(flag, run);
+            }
         };
-        for run in 1..=3 {
-            await_flag(&shared.0, run);
-            assert_eq!(shared.2.get(), run);
-            raise(&shared.1, run);
-        }
-        writer.join().unwrap();
+        beside((AtomicU64::new(0), AtomicU64::new(0), Slot::new()), writer, |(flag, done, slot)| {
+            for run in 1..=3 {
+                await_flag(flag, run);
+                assert_eq!(slot.get(), run);
+                raise(done, run);
+            }
+        });
     });
 }
 
@@ -181,58 +178,49 @@ fn a_deferred_acknowledgement_protects_a_slot() {
 fn an_exchange_reuses_its_lines_every_second_run() {
     // Two ranks swap payloads three times over two sets of lines: entering run r+2 follows the peer's entry
     // into run r+1, and so its reading of run r. No other acknowledgement.
+    fn rank(lines: &[[[AtomicU64; 8]; 2]; 2], me: usize) {
+        for run in 1..=3u64 {
+            let bank = &lines[run as usize % 2];
+            let of = |rank: usize| (run * 100 + rank as u64).to_ne_bytes();
+            carry(&bank[me], run, &of(me));
+            assert_eq!(take::<8>(&bank[1 - me], run), of(1 - me));
+        }
+    }
     loom::model(|| {
-        let shared = Arc::new([[line(), line()], [line(), line()]]);
-        let rank = |lines: &[[[AtomicU64; 8]; 2]; 2], me: usize| {
-            for run in 1..=3u64 {
-                let bank = &lines[run as usize % 2];
-                carry(&bank[me], run, run * 100 + me as u64);
-                assert_eq!(take(&bank[1 - me], run), run * 100 + (1 - me) as u64);
-            }
-        };
-        let peer = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || rank(&shared, 1))
-        };
-        rank(&shared, 0);
-        peer.join().unwrap();
+        beside([[line(), line()], [line(), line()]], |lines| rank(lines, 1), |lines| rank(lines, 0))
     });
 }
 
 #[test]
 fn a_cell_is_filled_again_only_after_it_was_taken() {
     // Three messages through a ring of two cells; the last gives the sender's own memory, which it changes afterwards.
+    type Ends = ([AtomicU64; 2], [Slot; 2], Slot);
     loom::model(|| {
-        let shared =
-            Arc::new(([AtomicU64::new(0), AtomicU64::new(0)], [Slot::new(), Slot::new()], Slot::new()));
-        let sender = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let ([sent, taken], cells, private) = &*shared;
-                let mut out = SendEnd::new(2);
-                for n in 1..=3 {
-                    await_flag(taken, out.needs());
-                    if n == 3 {
-                        private.put(33);
-                    }
-                    cells[out.cell()].put(n * 10);
-                    raise(sent, out.advance());
+        let shared = ([AtomicU64::new(0), AtomicU64::new(0)], [Slot::new(), Slot::new()], Slot::new());
+        let sender = |([sent, taken], cells, private): &Ends| {
+            let mut out = SendEnd::new(2);
+            for n in 1..=3 {
+                await_flag(taken, out.needs());
+                if n == 3 {
+                    private.put(33);
                 }
-                await_flag(taken, 3);
-                private.put(0);
-            })
-        };
-        let ([sent, taken], cells, private) = &*shared;
-        let mut inbox = RecvEnd::new(2);
-        for n in 1..=3 {
-            await_flag(sent, inbox.needs());
-            assert_eq!(cells[inbox.cell()].get(), n * 10);
-            if n == 3 {
-                assert_eq!(private.get(), 33);
+                cells[out.cell()].put(n * 10);
+                raise(sent, out.advance());
             }
-            raise(taken, inbox.advance());
-        }
-        sender.join().unwrap();
+            await_flag(taken, 3);
+            private.put(0);
+        };
+        beside(shared, sender, |([sent, taken], cells, private)| {
+            let mut inbox = RecvEnd::new(2);
+            for n in 1..=3 {
+                await_flag(sent, inbox.needs());
+                assert_eq!(cells[inbox.cell()].get(), n * 10);
+                if n == 3 {
+                    assert_eq!(private.get(), 33);
+                }
+                raise(taken, inbox.advance());
+            }
+        });
     });
 }
 
@@ -241,31 +229,23 @@ fn a_counter_releases_when_everybody_has_added() {
     // Three runs over the two words of a counter, each with a mark of its own. Whoever is released in a run sees what all wrote
     // before it, and a late look is not disturbed by those who are a run ahead.
     const MARKS: [u64; 3] = [5, 9, 3];
-    loom::model(|| {
-        let shared = Arc::new((line(), [Slot::new(), Slot::new()]));
-        let rank = |(words, slots): &([AtomicU64; 8], [Slot; 2]), me: usize| {
-            let mut counted = [0; 2];
-            for (run, mark) in MARKS.into_iter().enumerate() {
-                if run == 0 {
-                    slots[me].put(7);
-                }
-                add(&words[run % 2], mark);
-                counted[run % 2] += mark;
-                while !Goal::exactly(2 * counted[run % 2]).is_reached(&words[run % 2]) {
-                    spin_loop();
-                }
-                if run == 0 {
-                    assert_eq!(slots[1 - me].get(), 7);
-                }
+    fn rank((words, slots): &([AtomicU64; 8], [Slot; 2]), me: usize) {
+        let mut counted = [0; 2];
+        for (run, mark) in MARKS.into_iter().enumerate() {
+            if run == 0 {
+                slots[me].put(7);
             }
-        };
-        let peer = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || rank(&shared, 1))
-        };
-        rank(&shared, 0);
-        peer.join().unwrap();
-    });
+            add(&words[run % 2], mark);
+            counted[run % 2] += mark;
+            while !Goal::exactly(2 * counted[run % 2]).is_reached(&words[run % 2]) {
+                spin_loop();
+            }
+            if run == 0 {
+                assert_eq!(slots[1 - me].get(), 7);
+            }
+        }
+    }
+    loom::model(|| beside((line(), [Slot::new(), Slot::new()]), |s| rank(s, 1), |s| rank(s, 0)));
 }
 
 #[test]
@@ -294,34 +274,31 @@ fn a_counter_releases_nobody_whose_calls_differ() {
 fn an_announcement_is_taken_by_whom_it_is_for_and_whole() {
     use lineweave::segment::announce::{look, prepare, Found};
     loom::model(|| {
-        let shared = Arc::new(([0; 3].map(AtomicU64::new), AtomicU64::new(0)));
-        let announcer = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let line = shared.0.each_ref();
-                // For another group, whose members have all taken it; then for this one, which tells by a flag.
-                let open = prepare(line, 1, 10);
-                raise(line[0], open);
-                raise(line[0], open + 1);
-                let open = prepare(line, 2, 20);
-                raise(line[0], open);
-                await_flag(&shared.1, 1);
-                raise(line[0], open + 1);
-            })
+        let announcer = |(line, told): &([AtomicU64; 3], AtomicU64)| {
+            let line = line.each_ref();
+            // For another group, whose members have all taken it; then for this one, which tells by a flag.
+            let open = prepare(line, 1, 10);
+            raise(line[0], open);
+            raise(line[0], open + 1);
+            let open = prepare(line, 2, 20);
+            raise(line[0], open);
+            await_flag(told, 1);
+            raise(line[0], open + 1);
         };
-        let line = shared.0.each_ref();
-        loop {
-            match look(line, 2, 0) {
-                Found::Taken { count, number } => {
-                    assert_eq!((count, number), (3, 20));
-                    break;
+        beside(([0; 3].map(AtomicU64::new), AtomicU64::new(0)), announcer, |(line, told)| {
+            let line = line.each_ref();
+            loop {
+                match look(line, 2, 0) {
+                    Found::Taken { count, number } => {
+                        assert_eq!((count, number), (3, 20));
+                        break;
+                    }
+                    Found::Later(count) => await_flag(line[0], count),
                 }
-                Found::Later(count) => await_flag(line[0], count),
             }
-        }
-        raise(&shared.1, 1);
-        assert!(matches!(look(line, 2, 3), Found::Later(_)));
-        announcer.join().unwrap();
+            raise(told, 1);
+            assert!(matches!(look(line, 2, 3), Found::Later(_)));
+        });
     });
 }
 
@@ -329,34 +306,33 @@ fn an_announcement_is_taken_by_whom_it_is_for_and_whole() {
 fn an_engine_is_held_by_one_at_a_time_and_comes_back() {
     use lineweave::communicator::ownership::EngineOwnership;
     loom::model(|| {
-        let shared = Arc::new((EngineOwnership::default(), Slot::new()));
+        fn carry_on((ownership, calls): &(EngineOwnership, Slot)) -> bool {
+            let held = ownership.try_hold();
+            if held {
+                let left = calls.get() - 1;
+                calls.put(left);
+                ownership.release(left > 0);
+            }
+            held
+        }
+        let shared = (EngineOwnership::default(), Slot::new());
         // Two calls to carry on, by a helper and by the owner.
         shared.1.put(2);
         shared.0.lend();
-        let helper = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                if shared.0.try_hold() {
-                    let left = shared.1.get() - 1;
-                    shared.1.put(left);
-                    shared.0.release(left > 0);
-                }
-            })
+        let helper = |shared: &(EngineOwnership, Slot)| {
+            carry_on(shared);
         };
-        while !shared.0.is_idle() {
-            if shared.0.try_hold() {
-                let left = shared.1.get() - 1;
-                shared.1.put(left);
-                shared.0.release(left > 0);
-            } else {
-                spin_loop();
+        beside(shared, helper, |shared| {
+            while !shared.0.is_idle() {
+                if !carry_on(shared) {
+                    spin_loop();
+                }
             }
-        }
-        // Idle: the owner's alone.
-        assert_eq!(shared.1.get(), 0);
-        shared.1.put(7);
-        assert!(!shared.0.try_hold());
-        helper.join().unwrap();
+            // Idle: the owner's alone.
+            assert_eq!(shared.1.get(), 0);
+            shared.1.put(7);
+            assert!(!shared.0.try_hold());
+        });
     });
 }
 

@@ -5,13 +5,15 @@
 #[allow(dead_code)]
 #[path = "common/mod.rs"]
 mod common;
+#[path = "common/harness.rs"]
+mod harness;
 
 use lineweave::settings::{Attach, Settings};
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{CallSpec, Communicator, ElementType, Operator};
 use lineweave_core::collective::Collective;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 const JOB: &str = "REACH_TEST_JOB";
@@ -20,51 +22,35 @@ fn main() {
     if let Ok(job) = std::env::var(JOB) {
         std::process::exit(ranks(&job));
     }
-    if std::env::args().any(|a| a == "--list") {
-        return;
-    }
-    let permitted = permitted();
-    let tests: [(&str, fn()); 4] = [
-        ("plans_reach_other_processes", plans_reach_other_processes),
-        ("calls_are_right_with_cross_memory_attach", calls_are_right_with_cross_memory_attach),
-        ("a_team_that_may_not_does_without", a_team_that_may_not_does_without),
-        ("a_rank_killed_while_its_memory_is_read_is_named", a_rank_killed_while_its_memory_is_read_is_named),
-    ];
-    println!("\nrunning {} tests", tests.len());
-    for (name, test) in tests {
-        match permitted {
-            true => test(),
-            false => println!("SKIPPED: {name}: process_vm_readv between processes is not permitted here"),
-        }
-        println!("test {name} ... ok");
-    }
-    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n", tests.len());
+    harness::main(&[
+        ("plans_reach_other_processes", || if_permitted(plans_reach_other_processes)),
+        ("calls_are_right_with_cross_memory_attach", || {
+            if_permitted(calls_are_right_with_cross_memory_attach)
+        }),
+        ("a_team_that_may_not_does_without", || if_permitted(a_team_that_may_not_does_without)),
+        ("a_rank_killed_while_its_memory_is_read_is_named", || {
+            if_permitted(a_rank_killed_while_its_memory_is_read_is_named)
+        }),
+    ]);
 }
 
 fn start(ranks: usize, threads: usize, attach: Attach, job: &str) -> Vec<Child> {
     let settings = Settings { attach, ..Settings::default() };
     let team = Team::with(TeamConfig::new(ranks, &settings).expect("a configuration")).expect("a team");
-    let program = std::env::current_exe().expect("this program has a path");
-    let command = |_| {
-        let mut command = Command::new(&program);
-        command.env(JOB, job).stdout(Stdio::piped());
-        command
-    };
-    team.spawn_mixed(threads, command).expect("processes start")
+    harness::start(&team, threads, |command| {
+        command.env(JOB, job);
+    })
 }
 
 fn said(children: Vec<Child>) -> Vec<String> {
-    let said = |child: Child| {
-        let out = child.wait_with_output().expect("a process can be awaited");
-        let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
-        assert!(out.status.success(), "a process ended with {}: {text}", out.status);
-        text
-    };
-    children.into_iter().map(said).collect()
+    harness::finish(children, "cross-memory attach")
 }
 
-fn permitted() -> bool {
-    said(start(2, 1, Attach::On, "able")) == ["true", "true"]
+fn if_permitted(test: fn()) {
+    match said(start(2, 1, Attach::On, "able")) == ["true", "true"] {
+        true => test(),
+        false => println!("SKIPPED: process_vm_readv between processes is not permitted here"),
+    }
 }
 
 fn plans_reach_other_processes() {

@@ -3,15 +3,18 @@
 //! what one would.
 #![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
+#[path = "common/harness.rs"]
+mod harness;
+
+use harness::{beside_a_load, finish};
 use lineweave::settings::{Settings, Wait};
-use lineweave::sync::{spin_loop, AtomicBool, Ordering};
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::who::{self, Missing};
 use lineweave::{process, Communicator, Error, Operation, Operator};
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::time::{clock_gettime, ClockId};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 const JOB: &str = "WAITING_TEST_JOB";
@@ -22,40 +25,14 @@ fn main() {
     if std::env::var(JOB).is_ok() {
         std::process::exit(rank());
     }
-    if std::env::args().any(|a| a == "--list") {
-        return;
-    }
-    let tests: [(&str, fn()); 6] = [
+    harness::main(&[
         ("teams_of_1_to_32_ranks_go_on_beside_a_load", teams_of_1_to_32_ranks_go_on_beside_a_load),
         ("a_team_goes_on_at_a_low_priority", a_team_goes_on_at_a_low_priority),
         ("a_team_goes_on_with_little_cpu_time", a_team_goes_on_with_little_cpu_time),
         ("a_team_goes_on_whose_ranks_are_stopped_now_and_then", a_team_goes_on_whose_ranks_are_stopped),
         ("a_team_outlives_a_long_stop_and_tells_of_it", a_team_outlives_a_long_stop_and_tells_of_it),
         ("ranks_that_wait_long_cost_little", ranks_that_wait_long_cost_little),
-    ];
-    println!("\nrunning {} tests", tests.len());
-    for (name, test) in &tests {
-        test();
-        println!("test {name} ... ok");
-    }
-    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n", tests.len());
-}
-
-/// Runs something beside a thread that takes what one CPU gives.
-fn beside_a_load<T>(f: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        // Relaxed: nothing depends on when it is seen.
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                spin_loop()
-            }
-        });
-        let done = std::panic::catch_unwind(f);
-        // Relaxed: as above.
-        over.store(true, Ordering::Relaxed);
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    ]);
 }
 
 fn config(ranks: usize, wait: Wait) -> TeamConfig {
@@ -99,22 +76,10 @@ fn rank() -> i32 {
 
 fn start(ranks: usize, wait: Wait, mut with: impl FnMut(&mut Command)) -> Vec<Child> {
     let team = Team::with(config(ranks, wait)).expect("a team");
-    let program = std::env::current_exe().expect("this program has a path");
-    let command = |_| {
-        let mut command = Command::new(&program);
-        command.env(JOB, "calls").stdout(Stdio::piped());
-        with(&mut command);
-        command
-    };
-    team.spawn(command).expect("ranks start")
-}
-
-fn finish(children: Vec<Child>, what: &str) {
-    for child in children {
-        let output = child.wait_with_output().expect("a rank can be awaited");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{what}: a rank ended with {} and said `{said}`", output.status);
-    }
+    harness::start(&team, 1, |command| {
+        command.env(JOB, "calls");
+        with(command);
+    })
 }
 
 fn teams_of_1_to_32_ranks_go_on_beside_a_load() {

@@ -75,23 +75,21 @@ impl PlanSelector {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::prove::tests::key;
+    use super::super::prove::tests::{budget, key, team};
     use super::*;
     use crate::call::CallSpec;
     use crate::flag::WakeFence;
     use crate::segment::Segment;
-    use crate::team::Team;
     use lineweave_core::collective::Collective;
     use std::cell::Cell;
     use std::sync::Arc;
 
     #[test]
     fn one_process_chooses_and_proves_and_the_others_take_it() {
-        let mut config = Team::new(2).unwrap().config().clone();
+        let (mut config, segment) = team(2);
         config.tuning.kept = None;
-        let segment = Segment::create(2, config.box_bytes, b"").unwrap();
         let records = Some((segment.pool().as_ref(), WakeFence::Full));
-        let room = PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records, rank: None };
+        let room = PlanBudget { records, ..budget(&segment) };
         let selector = PlanSelector::new(&config, false);
         let call = CallSpec {
             collective: Collective::Allreduce,
@@ -128,11 +126,9 @@ mod tests {
     #[test]
     fn a_program_takes_what_an_earlier_one_kept_and_proves_what_it_did_not() {
         let directory = std::env::temp_dir().join(format!("lineweave-kept-plans-{}", std::process::id()));
-        let mut config = Team::new(3).unwrap().config().clone();
+        let (mut config, segment) = team(3);
         config.tuning.kept = Some(directory.join("plans.bin"));
-        let segment = Segment::create(3, config.box_bytes, b"").unwrap();
-        let room =
-            PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let room = budget(&segment);
         let (key, access) = (key(Collective::Allreduce, 800, 8), PeerAccess::None);
         // A selector of its own with an empty cache, as in another program.
         let fresh = |config: &crate::config::TeamConfig| {
@@ -155,7 +151,7 @@ mod tests {
         // Boxes of another size are another question.
         config.box_bytes /= 2;
         let small = Segment::create(3, config.box_bytes, b"").unwrap();
-        let room = PlanBudget { geometry: small.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let room = budget(&small);
         let selector = fresh(&config);
         let question = selector.question(&key, &room);
         let proved = Cell::new(false);
@@ -172,11 +168,9 @@ mod tests {
     #[test]
     fn a_kept_proof_of_another_plan_is_not_taken() {
         let directory = std::env::temp_dir().join(format!("lineweave-kept-other-{}", std::process::id()));
-        let mut config = Team::new(2).unwrap().config().clone();
+        let (mut config, segment) = team(2);
         config.tuning.kept = Some(directory.join("plans.bin"));
-        let segment = Segment::create(2, config.box_bytes, b"").unwrap();
-        let room =
-            PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let room = budget(&segment);
         let (key, access) = (key(Collective::Barrier, 0, 1), PeerAccess::None);
         let selector = PlanSelector::new(&config, false);
         let question = selector.question(&key, &room);

@@ -175,6 +175,7 @@ fn no_plan(question: &Question, why: &SelectError) -> Error {
 pub(super) mod tests {
     use super::*;
     use crate::choose::process_cache;
+    use crate::config::TeamConfig;
     use crate::segment::Segment;
     use crate::team::Team;
     use lineweave_core::collective::Collective;
@@ -193,12 +194,22 @@ pub(super) mod tests {
         }
     }
 
+    /// Returns a team's configuration and memory.
+    pub(in crate::choose) fn team(ranks: usize) -> (TeamConfig, Segment) {
+        let config = Team::new(ranks).unwrap().config().clone();
+        let segment = Segment::create(ranks, config.box_bytes, b"").unwrap();
+        (config, segment)
+    }
+
+    /// Returns what plans may use of a memory.
+    pub(in crate::choose) fn budget(segment: &Segment) -> PlanBudget<'_> {
+        PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None }
+    }
+
     #[test]
     fn a_choice_for_a_length_alike_is_a_plan_for_every_length_and_root() {
-        let config = Team::new(5).unwrap().config().clone();
-        let segment = Segment::create(5, config.box_bytes, b"").unwrap();
-        let room =
-            PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let (config, segment) = team(5);
+        let room = budget(&segment);
         let selector = PlanSelector::new(&config, false);
         for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
             for bytes in [72, 88, 1016, 1032, 8200] {
@@ -218,10 +229,8 @@ pub(super) mod tests {
 
     #[test]
     fn roots_that_sit_alike_are_chosen_and_proved_for_once() {
-        let config = Team::new(5).unwrap().config().clone();
-        let segment = Segment::create(5, config.box_bytes, b"").unwrap();
-        let room =
-            PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let (config, segment) = team(5);
+        let room = budget(&segment);
         let selector =
             PlanSelector::with(Shape::flat(5), process_cache::tuning(&config.tuning), false, false, false);
         for collective in [Collective::Bcast, Collective::Reduce] {

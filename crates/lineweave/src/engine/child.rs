@@ -7,54 +7,13 @@ use crate::choose::PlanSelector;
 use crate::error::{Error, Loss};
 use crate::failure_detector::FailureDetector;
 use crate::flag;
-use crate::p2p::OnPeer;
+use crate::p2p::{on_peer, Watching};
 use crate::segment::announce::{self, Found};
 use crate::segment::{RankState, Segment};
 use crate::wait::{Interrupted, WaitMonitor, Waiter};
 use lineweave_core::units::fnv1a;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Watches over ranks of the parent that join a new communicator.
-struct Joining<'a> {
-    watch: &'a mut FailureDetector,
-    parent: &'a Segment,
-    child: &'a Segment,
-    members: &'a [usize],
-    /// True if the wait goes on when the communicator cannot be made.
-    despite: bool,
-}
-
-impl WaitMonitor for Joining<'_> {
-    fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        let failed = self.child.failed().map(|(rank, _)| rank);
-        if failed.is_some() && !self.despite {
-            return Err(Interrupted);
-        }
-        // One that has left the parent does not come any more.
-        let has_left = |&(rank, &member): &(usize, &usize)| {
-            self.parent.state(member) == RankState::Left
-                && failed != Some(rank)
-                && !self.child.has_signed(rank)
-        };
-        match self.members.iter().enumerate().find(has_left) {
-            Some((_, &member)) => self.watch.check_peer(Some(member), waited),
-            None => self.watch.check(waited),
-        }
-    }
-
-    fn begin(&mut self) {
-        self.watch.begin();
-    }
-
-    fn end(&mut self) {
-        self.watch.end();
-    }
-
-    fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
-        self.watch.forgives(raised)
-    }
-}
 
 impl Engine {
     /// Joins a communicator of these of the ranks, of whom this is one; they, and nobody else, call it with equal lists.
@@ -102,7 +61,7 @@ impl Engine {
                 }
                 Found::Later(count) => {
                     self.transport.watch.forget();
-                    let mut monitor = OnPeer { watch: &mut self.transport.watch, peer: Some(leader) };
+                    let mut monitor = on_peer(&mut self.transport.watch, Some(leader));
                     let waited =
                         self.transport.waiter.wait(line[0], count, segment.sleepers(leader), &mut monitor);
                     waited.map_err(|i| self.interrupted(i))?;
@@ -159,8 +118,22 @@ impl Engine {
     fn wait_joined(&mut self, child: &Segment, members: &[usize], despite: bool) -> Result<(), Interrupted> {
         self.transport.watch.forget();
         let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
-        let mut monitor =
-            Joining { watch: &mut self.transport.watch, parent: &self.segment, child, members, despite };
+        let parent = &self.segment;
+        let check = |watch: &mut FailureDetector, waited: Duration| {
+            let failed = child.failed().map(|(rank, _)| rank);
+            if failed.is_some() && !despite {
+                return Err(Interrupted);
+            }
+            // One that has left the parent does not come any more.
+            let has_left = |&(rank, &member): &(usize, &usize)| {
+                parent.state(member) == RankState::Left && failed != Some(rank) && !child.has_signed(rank)
+            };
+            match members.iter().enumerate().find(has_left) {
+                Some((_, &member)) => watch.check_peer(Some(member), waited),
+                None => watch.check(waited),
+            }
+        };
+        let mut monitor = Watching { watch: &mut self.transport.watch, check };
         self.transport.waiter.wait(joined, members.len() as u64, sleepers, &mut monitor)
     }
 

@@ -1,7 +1,7 @@
 //! An engine's choices: from a call to the plans that carry it out, looked up when the call was made before, else chosen, proven
 //! and compiled.
 
-use super::run::Buffers;
+use super::run::fold_and_scale;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::{
@@ -10,7 +10,6 @@ use crate::choose::{
 };
 use crate::compile::PlanId;
 use crate::error::Error;
-use crate::kernel::{scale_fn, Fold};
 use crate::tuning::Chosen;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
@@ -76,11 +75,7 @@ impl Engine {
 
     #[cold]
     fn make_ready(&mut self, call: &CallSpec) -> Result<ResolvedCall, Error> {
-        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
-        let (fold, scale) = match call.operator {
-            None => (Buffers::NONE.fold, None),
-            Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
-        };
+        let (fold, scale) = fold_and_scale(call.operator, call.element)?;
         let sequence = self.sequence_of(self.selector.key_of(call))?;
         let (plan, bytes) = sequence.next(call.bytes());
         let simple = bytes == call.bytes() && !self.asks(call);

@@ -2,13 +2,12 @@
 
 use super::call_plan::{CallPlan, Preface, Windows};
 use super::nonblocking::Agreed;
-use super::run::Buffers;
+use super::run::{fold_and_scale, Buffers};
 use super::state::Engine;
 use super::uneven::Uneven;
 use crate::call::{expect_length, CallSpec};
 use crate::choose::{has_two_buffers, PlanSequence, ResolvedCall};
 use crate::error::Error;
-use crate::kernel::{scale_fn, Fold};
 use lineweave_core::collective::Collective;
 
 impl Engine {
@@ -140,11 +139,7 @@ impl Engine {
             return self.plan_call(&call, input, output, agreed);
         }
         let CallSpec { collective, element, operator, .. } = call;
-        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
-        let (fold, scale) = match operator {
-            None => (Buffers::NONE.fold, None),
-            Some(o) => (Fold::of(o, element).map_err(undefined)?, scale_fn(o, element)),
-        };
+        let (fold, scale) = fold_and_scale(operator, element)?;
         // What a fold's window writes may be where another block of the input lies.
         let copies = |uneven: &Uneven| collective.folds() || !uneven.in_place;
         let mut uneven = self.uneven(&call, &lengths, agreed.shared)?;

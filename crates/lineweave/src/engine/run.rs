@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::failure_detector::Limits;
-use crate::kernel::{CopyPolicy, Fold};
+use crate::kernel::{scale_fn, CopyPolicy, ElementType, Fold, Operator, ScaleFn, Undefined};
 use crate::wait::Budget;
 
 /// Places of one call's data. Null and 0 where a rank has none.
@@ -27,6 +27,21 @@ impl Buffers {
 /// # Safety
 /// None: it does nothing.
 unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
+
+/// Returns the fold of a call, and what divides the sums of an average.
+///
+/// # Errors
+/// [`Error::Operator`] when the type has no such operator.
+pub(super) fn fold_and_scale(
+    operator: Option<Operator>,
+    element: ElementType,
+) -> Result<(Fold, Option<ScaleFn>), Error> {
+    let undefined = |e: Undefined| Error::Operator(e.to_string());
+    Ok(match operator {
+        None => (Buffers::NONE.fold, None),
+        Some(o) => (Fold::of(o, element).map_err(undefined)?, scale_fn(o, element)),
+    })
+}
 
 /// Options with which a communicator is set up.
 #[derive(Clone, Copy, Debug)]

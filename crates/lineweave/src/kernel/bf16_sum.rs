@@ -1,7 +1,7 @@
 //! Sums of bf16, by two in the word that they fill: each is one half of an f32's bits already, so none is moved to lanes of its own.
 
 use super::fold::FoldFn;
-use super::level::Level;
+use super::level::{at_levels, Level};
 use super::number::{Canonical, Number};
 use super::types::Operator;
 use ::half::bf16;
@@ -12,13 +12,12 @@ pub(super) fn paired_bf16_sum(operator: Operator, level: Level) -> Option<FoldFn
     if !matches!(operator, Operator::Sum | Operator::Avg) {
         return None;
     }
-    Some(match level {
-        Level::Baseline => fold,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512,
-    })
+    Some(at(level))
+}
+
+at_levels! {
+    /// [`fold`] of so many elements.
+    at<> -> FoldFn = fold(a: *const u8, b: *const u8, dst: *mut u8, elements: usize)
 }
 
 type Two = [u8; 4];
@@ -65,24 +64,4 @@ unsafe fn fold(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
             dst.cast::<bf16>().add(elements - 1).write(last(a).read().add(last(b).read()));
         }
     }
-}
-
-/// # Safety
-///
-/// See [`FoldFn`]; and the CPU supports [`Level::Avx2`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn avx2(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
-    // SAFETY: the caller's.
-    unsafe { fold(a, b, dst, elements) }
-}
-
-/// # Safety
-///
-/// See [`FoldFn`]; and the CPU supports [`Level::Avx512`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn avx512(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
-    // SAFETY: the caller's.
-    unsafe { fold(a, b, dst, elements) }
 }

@@ -27,15 +27,6 @@ pub struct CopyPolicy {
 impl CopyPolicy {
     /// Never use non-temporal stores: right until a profile says otherwise.
     pub const PLAIN: CopyPolicy = CopyPolicy { nt_from: usize::MAX };
-
-    /// The function for copies of this length, to be resolved when a plan is compiled.
-    pub fn copy_fn(self, len: usize) -> CopyFn {
-        if len >= self.nt_from {
-            copy_nt_at(Level::best())
-        } else {
-            copy_wide_at(Level::best())
-        }
-    }
 }
 
 /// A policy resolved for this CPU: what the engine calls.
@@ -354,14 +345,5 @@ mod tests {
         assert!(!short.streams(LEAST_STREAMED) && short.streams(1 << 20));
         assert!(long.streams(LEAST_STREAMED) && !long.streams(LEAST_STREAMED - 1));
         assert!(!Copier::new(CopyPolicy::PLAIN).for_message(1 << 40).streams(1 << 40));
-    }
-
-    #[test]
-    fn a_policy_switches_at_its_threshold() {
-        let policy = CopyPolicy { nt_from: 4096 };
-        let streaming = copy_nt_at(Level::best()) as usize;
-        assert_eq!(policy.copy_fn(4096) as usize, streaming);
-        assert_ne!(policy.copy_fn(4095) as usize, streaming);
-        assert_ne!(CopyPolicy::default().copy_fn(1 << 40) as usize, streaming);
     }
 }

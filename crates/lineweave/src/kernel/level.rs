@@ -85,32 +85,32 @@ impl fmt::Display for Level {
 
 /// A function that resolves to `$each`, compiled for a level: all clones are one generic function inlined into another with the level's features.
 macro_rules! at_levels {
-    ($(#[$doc:meta])* $name:ident<$($generic:ident: $bound:path),+> -> $pointer:ty = $each:ident($($argument:ident: $type:ty),+)) => {
+    ($(#[$doc:meta])* $name:ident<$($generic:ident: $bound:path),*> -> $pointer:ty = $each:ident($($argument:ident: $type:ty),+)) => {
         $(#[$doc])*
-        fn $name<$($generic: $bound),+>(level: Level) -> $pointer {
+        fn $name<$($generic: $bound),*>(level: Level) -> $pointer {
             // What the pointer's type asks for is the caller's to keep, and a level is only taken where the CPU supports it.
-            unsafe fn baseline<$($generic: $bound),+>($($argument: $type),+) {
+            unsafe fn baseline<$($generic: $bound),*>($($argument: $type),+) {
                 // SAFETY: the caller's.
-                unsafe { $each::<$($generic),+>($($argument),+) }
+                unsafe { $each::<$($generic),*>($($argument),+) }
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,f16c")]
-            unsafe fn avx2<$($generic: $bound),+>($($argument: $type),+) {
+            unsafe fn avx2<$($generic: $bound),*>($($argument: $type),+) {
                 // SAFETY: the caller's.
-                unsafe { $each::<$($generic),+>($($argument),+) }
+                unsafe { $each::<$($generic),*>($($argument),+) }
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
-            unsafe fn avx512<$($generic: $bound),+>($($argument: $type),+) {
+            unsafe fn avx512<$($generic: $bound),*>($($argument: $type),+) {
                 // SAFETY: the caller's.
-                unsafe { $each::<$($generic),+>($($argument),+) }
+                unsafe { $each::<$($generic),*>($($argument),+) }
             }
             match level {
-                Level::Baseline => baseline::<$($generic),+>,
+                Level::Baseline => baseline::<$($generic),*>,
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => avx2::<$($generic),+>,
+                Level::Avx2 => avx2::<$($generic),*>,
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx512 => avx512::<$($generic),+>,
+                Level::Avx512 => avx512::<$($generic),*>,
             }
         }
     };

@@ -52,4 +52,6 @@ pub use scale::{scale_fn, scale_fn_at, ScaleFn};
 #[doc(hidden)]
 pub use sums::Sums;
 #[doc(hidden)]
+pub use user::panic_text;
+#[doc(hidden)]
 pub use words::{load_words, store_words, MAX_PAYLOAD};

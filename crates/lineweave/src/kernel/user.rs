@@ -299,7 +299,7 @@ unsafe fn run_user(
             }
         }
     }));
-    outcome.map_err(|panic| PANIC.set(Some(words(panic.as_ref())))).is_ok()
+    outcome.map_err(|panic| PANIC.set(Some(panic_text(panic.as_ref())))).is_ok()
 }
 
 /// Combines by pieces, where the result lies on the left operand.
@@ -344,7 +344,8 @@ unsafe fn by_pieces(
     }
 }
 
-fn words(panic: &(dyn Any + Send)) -> String {
+/// Returns what a panic says.
+pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }

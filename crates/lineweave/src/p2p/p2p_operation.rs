@@ -46,15 +46,23 @@ pub(crate) trait P2pOperation {
     fn give_up(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Error>;
 }
 
-/// Watches over the one rank that matters, besides all others.
-pub(crate) struct OnPeer<'a> {
+/// Watches over all ranks during a wait, with a check that looks at some more closely.
+pub(crate) struct Watching<'a, C> {
     pub watch: &'a mut FailureDetector,
-    pub peer: Option<usize>,
+    pub check: C,
 }
 
-impl WaitMonitor for OnPeer<'_> {
+/// Returns what watches over the one rank that matters, besides all others.
+pub(crate) fn on_peer(
+    watch: &mut FailureDetector,
+    peer: Option<usize>,
+) -> Watching<'_, impl FnMut(&mut FailureDetector, Duration) -> Result<(), Interrupted>> {
+    Watching { watch, check: move |watch: &mut FailureDetector, waited| watch.check_peer(peer, waited) }
+}
+
+impl<C: FnMut(&mut FailureDetector, Duration) -> Result<(), Interrupted>> WaitMonitor for Watching<'_, C> {
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        self.watch.check_peer(self.peer, waited)
+        (self.check)(self.watch, waited)
     }
 
     fn begin(&mut self) {
@@ -140,7 +148,7 @@ impl P2pOperation for Exchange {
             (Some(out), Some(want)) => {
                 let (theirs, taken) = mailbox.rings.awaits(out)?;
                 let (mine, sent) = mailbox.rings.wants(want)?;
-                let mut monitor = OnPeer { watch: mailbox.watch, peer };
+                let mut monitor = on_peer(mailbox.watch, peer);
                 let ready = || flag::reached(theirs.taken(), taken) || flag::reached(mine.sent(), sent);
                 mailbox.rings.waiter.wait_until(ready, &mut monitor)?;
             }

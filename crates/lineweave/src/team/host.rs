@@ -56,20 +56,8 @@ impl Host {
         self.serve_until(team, taken, None, &mut || Ok(())).map(drop)
     }
 
-    /// [`Host::serve`], for at most `patience`; returns the ranks that nobody has asked for by then.
-    ///
-    /// # Errors
-    /// The errors of [`Host::serve`].
-    pub fn serve_within(
-        &self,
-        team: &Team,
-        taken: &[usize],
-        patience: Duration,
-    ) -> Result<Vec<usize>, Error> {
-        self.serve_until(team, taken, Some(patience), &mut || Ok(()))
-    }
-
-    /// [`Host::serve_within`], while `go_on` says so: it is asked at least 20 times a second, and its error ends the wait.
+    /// [`Host::serve`], for at most `patience` and while `go_on` says so: it is asked at least 20 times a second, and its error ends the
+    /// wait. Returns the ranks that nobody has asked for by then.
     ///
     /// # Errors
     /// The errors of [`Host::serve`], and that of `go_on`.
@@ -141,18 +129,11 @@ impl Host {
 /// [`Error::System`] when nobody listens there; [`Error::OtherUser`]; [`Error::Foreign`] when versions differ;
 /// [`Error::Meeting`] when the rank is taken or there is no answer; those of joining.
 pub fn connect(name: &str, rank: Option<usize>) -> Result<Communicator, Error> {
-    connect_within(name, rank, Duration::ZERO)
+    connect_while(name, rank, Duration::ZERO, &mut || Ok(()))
 }
 
-/// [`connect`], where the host may not listen yet: tries for `patience`.
-///
-/// # Errors
-/// The errors of [`connect`].
-pub fn connect_within(name: &str, rank: Option<usize>, patience: Duration) -> Result<Communicator, Error> {
-    connect_while(name, rank, patience, &mut || Ok(()))
-}
-
-/// [`connect_within`], while `go_on` says so: it is asked at least 20 times a second, and its error ends the wait.
+/// [`connect`], where the host may not listen yet: tries for `patience`, while `go_on` says so: it is asked at least 20 times a second, and
+/// its error ends the wait.
 ///
 /// # Errors
 /// The errors of [`connect`], and that of `go_on`.

@@ -13,7 +13,7 @@ mod members;
 mod processes;
 
 pub use crate::config::TeamConfig;
-pub use host::{connect, connect_while, connect_within, Host};
+pub use host::{connect, connect_while, Host};
 pub use launch::Failed;
 pub use meeting::{meet, Meeting};
 pub use members::Members;
@@ -24,6 +24,7 @@ use crate::choose::PlanSelector;
 use crate::communicator::Communicator;
 use crate::engine::{Options, ProcessGroup};
 use crate::error::{Error, Loss};
+use crate::kernel::panic_text;
 use crate::segment::Segment;
 use crate::settings::Settings;
 use std::sync::Arc;
@@ -139,12 +140,7 @@ impl Team {
             type Handle<'a, T> = Result<std::thread::ScopedJoinHandle<'a, Result<T, Error>>, Error>;
             let outcome = |(rank, handle): (usize, Handle<'_, T>)| {
                 handle?.join().unwrap_or_else(|panic| {
-                    let message = panic
-                        .downcast_ref::<String>()
-                        .cloned()
-                        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
-                        .unwrap_or_else(|| "no message".into());
-                    Err(Error::Panicked { rank, message })
+                    Err(Error::Panicked { rank, message: panic_text(panic.as_ref()) })
                 })
             };
             handles.into_iter().enumerate().map(outcome).collect()

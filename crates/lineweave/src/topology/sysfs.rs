@@ -1,23 +1,17 @@
 //! The machine's shape from `/sys/devices/system`.
 
 use super::{Cache, CacheKind, CoreKind, Hardware, MemoryNode, Sets, Source, TopologyError};
+use crate::cpus::online;
 use crate::sysfile::{parse_cpu_list, Root};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
-/// The CPUs online, by the kernel's list or, where that is missing, by their directories.
-pub fn online(root: &Root) -> Vec<usize> {
-    root.read(format!("{CPU}/online"))
-        .and_then(|text| parse_cpu_list(&text).ok())
-        .filter(|cpus| !cpus.is_empty())
-        .unwrap_or_else(|| root.numbered(CPU, "cpu"))
-}
-
 /// The machine below a root.
 pub fn read(root: &Root) -> Result<Hardware, TopologyError> {
-    let cpus = online(root);
+    // Without the list, by their directories.
+    let cpus = online(root).unwrap_or_else(|| root.numbered(CPU, "cpu"));
     if cpus.is_empty() {
         return Err(TopologyError::Machine { reason: format!("{CPU} lists no CPU") });
     }

@@ -1,13 +1,9 @@
 //! Calls of many lengths, which few plans carry out, being cut for each.
 
-use super::{contribution, expected, say, Outcome};
+use super::{checked, say, Outcome, GUARD};
 use lineweave::kernel::ElementType;
 use lineweave::{f16, CallSpec, Communicator, Operator};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Blocks, Grid};
-
-/// Bytes behind the output, which nobody may touch.
-const GUARD: usize = 300;
 
 /// Lengths around the borders of classes that end at these, in elements of 4 bytes.
 pub fn around(borders: &[usize]) -> Vec<usize> {
@@ -21,37 +17,15 @@ pub fn lengths(comm: &mut Communicator, lengths: &[usize]) -> Outcome {
     for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
         for root in 0..if collective.rooted() { comm.ranks() } else { 1 } {
             for (turn, &elements) in lengths.iter().chain(lengths.iter().rev()).enumerate() {
-                one(comm, collective, root, elements, turn)?;
+                let operator = collective.folds().then_some(Operator::Sum);
+                let call =
+                    CallSpec { collective, element: ElementType::U32, count: elements, operator, root };
+                checked(comm, &call, turn)?;
                 cases += 1;
             }
         }
     }
     Ok(cases)
-}
-
-fn one(
-    comm: &mut Communicator,
-    collective: Collective,
-    root: usize,
-    elements: usize,
-    salt: usize,
-) -> Outcome {
-    let (rank, ranks) = (comm.rank(), comm.ranks());
-    let grid = Grid { collective, ranks, root, bytes: 4 * elements, blocks: &Blocks::Dense };
-    let given: Vec<u32> = (0..grid.input_bytes(rank) / 4).map(|i| contribution(rank, i, salt)).collect();
-    let mut found = vec![u32::MAX; grid.output_bytes(rank) / 4 + GUARD];
-    let operator = collective.folds().then_some(Operator::Sum);
-    let call = CallSpec { collective, element: ElementType::U32, count: elements, operator, root };
-    // SAFETY: both buffers are as long as the call says, and live until it is over.
-    unsafe { comm.call(&call, given.as_ptr().cast(), found.as_mut_ptr().cast()) }.map_err(say)?;
-    let wanted = expected(&grid, rank, salt, vec![u32::MAX; found.len()]);
-    match found.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
-        None => Ok(1),
-        Some(at) => Err(format!(
-            "{collective} of {elements} elements on {ranks} ranks, root {root}: rank {rank} element {at} is {}, expected {}",
-            found[at], wanted[at]
-        )),
-    }
 }
 
 /// Sums of 16-bit floats, which plans that combine all contributions in one step round once.

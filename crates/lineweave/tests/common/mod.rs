@@ -15,12 +15,16 @@ use std::ops::Range;
 pub mod blocks;
 pub mod lengths;
 pub mod messages;
+mod random;
 pub mod shared;
 pub mod uneven;
 pub mod wide;
 
 /// A failed comparison, for the harness that runs ranks as processes.
 pub type Outcome = Result<usize, String>;
+
+/// Elements behind an output, which nobody may touch.
+const GUARD: usize = 300;
 
 pub fn say(e: Error) -> String {
     e.to_string()
@@ -33,6 +37,16 @@ fn contribution(r: usize, i: usize, salt: usize) -> u32 {
 
 /// Every algorithm with every candidate parameter set, run several times in a row on changing data.
 pub fn algorithms(comm: &mut Communicator, sizes: &[usize], direct: bool) -> Outcome {
+    algorithms_in(comm, sizes, direct, None)
+}
+
+/// Runs the plans of every algorithm; where there is a room for their buffers, those that reach into it.
+fn algorithms_in(
+    comm: &mut Communicator,
+    sizes: &[usize],
+    direct: bool,
+    mut room: Option<&mut [lineweave::SharedBuffer<u32>; 2]>,
+) -> Outcome {
     let ranks = comm.ranks();
     let mut cases = 0;
     for collective in Collective::ALL {
@@ -54,7 +68,7 @@ pub fn algorithms(comm: &mut Communicator, sizes: &[usize], direct: bool) -> Out
                         direct,
                     };
                     for params in algorithm.trials(&problem) {
-                        cases += run_case(comm, algorithm, &problem, &params)?;
+                        cases += run_case(comm, algorithm, &problem, &params, room.as_deref_mut())?;
                     }
                 }
             }
@@ -63,17 +77,8 @@ pub fn algorithms(comm: &mut Communicator, sizes: &[usize], direct: bool) -> Out
     Ok(cases)
 }
 
+/// Runs one case; where there is a room for its buffers, only if its plan reaches into it.
 fn run_case(
-    comm: &mut Communicator,
-    algorithm: &algorithm::Algorithm,
-    problem: &Problem,
-    params: &lineweave_core::plan::Params,
-) -> Outcome {
-    run_case_in(comm, algorithm, problem, params, None)
-}
-
-/// One case, with its buffers in a room for them.
-fn run_case_in(
     comm: &mut Communicator,
     algorithm: &algorithm::Algorithm,
     problem: &Problem,
@@ -81,7 +86,7 @@ fn run_case_in(
     mut room: Option<&mut [lineweave::SharedBuffer<u32>; 2]>,
 ) -> Outcome {
     let Ok(plan) = algorithm.plan(problem, params) else { return Ok(0) };
-    if plan.direct && !problem.direct {
+    if plan.direct && !problem.direct || !plan.direct && room.is_some() {
         return Ok(0);
     }
     let capacity = comm.segment().geometry().zones(lineweave::segment::BankClass::Large).slots;
@@ -321,15 +326,11 @@ pub fn mixed(comm: &mut Communicator, rounds: usize) -> Outcome {
 /// The same calls on other data, for each `salt`.
 pub fn mixed_with(comm: &mut Communicator, rounds: usize, salt: usize) -> Outcome {
     let ranks = comm.ranks();
-    let mut state = 12345u64;
-    let mut next = |n: usize| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % n
-    };
+    let mut random = random::Random(12345);
     for round in 0..rounds {
-        let count = [0, 1, 3, 7, 16, 100, 1025, 40_000][next(8)];
-        let root = next(ranks);
-        let collective = Collective::ALL[next(Collective::ALL.len())];
+        let count = random.of(&[0, 1, 3, 7, 16, 100, 1025, 40_000]);
+        let root = random.below(ranks);
+        let collective = random.of(&Collective::ALL);
         let count = if collective.has_blocks() { count.min(16_384 / ranks) } else { count };
         let operator = collective.folds().then_some(Operator::Sum);
         let call = CallSpec {
@@ -352,14 +353,14 @@ pub fn checked(comm: &mut Communicator, call: &CallSpec, salt: usize) -> Result<
     let grid = Grid { collective, ranks, root, bytes: count * 4, blocks: &blocks };
     let (given, taken) = (grid.input_bytes(rank) / 4, grid.output_bytes(rank) / 4);
     let input: Vec<u32> = (0..given.max(count)).map(|i| contribution(rank, i, salt)).collect();
-    let mut output: Vec<u32> = (0..taken.max(count)).map(|i| contribution(rank, i, salt)).collect();
+    let mut output = vec![u32::MAX; taken.max(count) + GUARD];
     let expected = expected(&grid, rank, salt, output.clone());
     // SAFETY: both buffers are as long as the collective needs for the length of the call.
     unsafe { comm.call(call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }.map_err(say)?;
     for (i, (&found, &wanted)) in output.iter().zip(&expected).enumerate() {
         if found != wanted {
             return Err(format!(
-                "{collective} of {count}: rank {rank} element {i} is {found}, expected {wanted}"
+                "{collective} of {count} on {ranks} ranks, root {root}: rank {rank} element {i} is {found}, expected {wanted}"
             ));
         }
     }

@@ -1,13 +1,10 @@
 //! Buffers in shared memory: plans that use them where they lie, and calls to which all ranks, some, or none give such.
 
-use super::{contribution, expected, run_case_in, say, Outcome};
+use super::{algorithms_in, contribution, expected, say, Outcome};
 use lineweave::communicator::Communicator;
 use lineweave::{CallSpec, ElementType, Error, Operation, Operator, SharedBuffer};
-use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Blocks, Grid};
-use lineweave_core::topology::Shape;
-use lineweave_core::verify::sweep;
 
 /// Every algorithm that reaches others' buffers, on shared ones.
 pub fn plans(comm: &mut Communicator, sizes: &[usize]) -> Outcome {
@@ -15,29 +12,7 @@ pub fn plans(comm: &mut Communicator, sizes: &[usize]) -> Outcome {
     let most = 4 + ranks * sizes.iter().copied().max().unwrap_or(0).min(1501) * 2;
     let most = most.max(sizes.iter().copied().max().unwrap_or(0));
     let mut room = [comm.alloc::<u32>(most).map_err(say)?, comm.alloc::<u32>(most).map_err(say)?];
-    let mut cases = 0;
-    for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
-        for algorithm in algorithm::table(collective) {
-            for (turn, &elements) in sizes.iter().enumerate() {
-                let elements = if collective.has_blocks() { elements.min(1501) } else { elements };
-                let problem = Problem {
-                    collective,
-                    shape: Shape::flat(ranks),
-                    root: if collective.rooted() { turn % ranks } else { 0 },
-                    bytes: elements * 4,
-                    blocks: sweep::blocks(collective, ranks, turn, elements * 4, 4),
-                    grain: if collective.folds() { 4 } else { 1 },
-                    direct: true,
-                };
-                for params in algorithm.trials(&problem) {
-                    if algorithm.plan(&problem, &params).is_ok_and(|plan| plan.direct) {
-                        cases += run_case_in(comm, algorithm, &problem, &params, Some(&mut room))?;
-                    }
-                }
-            }
-        }
-    }
-    Ok(cases)
+    algorithms_in(comm, sizes, true, Some(&mut room))
 }
 
 /// Which ranks give which shared buffers.

@@ -4,6 +4,8 @@
 //! `exit`, which call for the others), a seed, and how many kinds of calls it may make. It prints `ready` when its plans are made,
 //! makes calls until one fails, prints that error, and ends with status 0 if the error says that a peer is lost.
 
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/starved.rs"]
 mod starved;
 
@@ -11,6 +13,7 @@ use lineweave::error::Loss;
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{Team, TeamConfig};
 use lineweave::who::{self, Missing};
+pub use random::Random;
 use rustix::process::{kill_process, Pid, Signal};
 use starved::starved;
 use std::io::{BufRead, BufReader, Read};
@@ -22,19 +25,9 @@ pub const JOB: &str = "FAULTS_TEST_JOB";
 /// Teams under way at once, so that waiting for the grace of a stopped rank costs no time.
 const AT_ONCE: usize = 3;
 /// Kinds of calls.
-const CALLS: u64 = 9;
+const CALLS: usize = 9;
 /// The one that any rank may end, and for which none is missed that left as one may. The last of them.
-const FLAGS: u64 = 8;
-
-/// A generator that repeats: the multiplier and increment of Knuth's MMIX.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
+const FLAGS: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
@@ -58,7 +51,7 @@ pub fn asked(teams: u64) -> (u64, u64) {
 }
 
 /// Which kinds of calls show the loss: a rank that left is not missed by flags that others set.
-pub fn kinds(leaves: bool, ranks: usize) -> u64 {
+pub fn kinds(leaves: bool, ranks: usize) -> usize {
     if leaves && ranks > 2 {
         FLAGS
     } else {
@@ -96,12 +89,11 @@ pub fn at_once(seed: u64, teams: u64, each: &(dyn Fn(u64) + Sync)) {
 /// A team that loses one rank.
 fn one(seed: u64, program: &dyn Fn() -> Command) {
     let mut random = Random(seed);
-    let ranks = 2 + random.below(4) as usize;
-    let victim = random.below(ranks as u64) as usize;
-    let faults = [Fault::Kill, Fault::Stop, Fault::Exit, Fault::Panic, Fault::Leave];
-    let fault = faults[random.below(5) as usize];
-    let wait = [Wait::Auto, Wait::Sleep, Wait::Yield][random.below(3) as usize];
-    let after = Duration::from_micros(random.below(30_000));
+    let ranks = 2 + random.below(4);
+    let victim = random.below(ranks);
+    let fault = random.of(&[Fault::Kill, Fault::Stop, Fault::Exit, Fault::Panic, Fault::Leave]);
+    let wait = random.of(&[Wait::Auto, Wait::Sleep, Wait::Yield]);
+    let after = Duration::from_micros(random.below(30_000) as u64);
     let case = format!(
         "seed {seed}: {ranks} ranks, {fault:?} of rank {victim} after {after:?}, waiting by {wait:?}"
     );

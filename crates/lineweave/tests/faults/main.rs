@@ -5,14 +5,14 @@
 //! `LINEWEAVE_TEST_FAULTS` says how many teams, 200 if it is not set; `LINEWEAVE_TEST_SEED` repeats a run.
 #![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
+#[path = "../common/harness.rs"]
+mod harness;
 mod losing;
 
 use lineweave::team::{self, Team};
 use lineweave::{Communicator, Error, Operation, Operator};
 use lineweave_core::collective::Collective;
 use losing::{Random, JOB};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -26,21 +26,12 @@ fn main() {
     if let Ok(job) = std::env::var(JOB) {
         std::process::exit(rank(&job));
     }
-    if std::env::args().any(|a| a == "--list") {
-        return;
-    }
-    println!("\nrunning 3 tests");
-    let program = std::env::current_exe().expect("this program has a path");
-    losing::teams(200, &|| Command::new(&program));
-    println!("test every_survivor_names_the_lost_rank ... ok");
-    threads();
-    println!("test threads_name_the_lost_rank ... ok");
-    leaving(&program);
-    println!("test ranks_that_leave_at_different_times_are_not_missed ... ok");
-    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
-    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
-    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
-    println!("\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
+    harness::main(&[
+        ("every_survivor_names_the_lost_rank", || losing::teams(200, &harness::again)),
+        ("threads_name_the_lost_rank", threads),
+        ("ranks_that_leave_at_different_times_are_not_missed", leaving),
+        ("nothing_is_left_behind", harness::nothing_is_left_behind),
+    ]);
 }
 
 /// The part of one process: it says that it is ready, and calls until that fails.
@@ -48,7 +39,7 @@ fn rank(job: &str) -> i32 {
     let mut words = job.split(' ');
     let does = words.next().expect("what to do");
     let mut number = || words.next().and_then(|w| w.parse::<u64>().ok()).expect("a number");
-    let (when, seed, calls) = (number(), number(), number());
+    let (when, seed, calls) = (number(), number(), number() as usize);
     if does == "part" {
         return match team::from_environment().and_then(|comm| part(comm, seed)) {
             Ok(()) => 0,
@@ -99,10 +90,10 @@ fn threads() {
     let (seed, teams) = losing::asked(100);
     for seed in seed..seed + teams {
         let mut random = Random(seed);
-        let ranks = 2 + random.below(4) as usize;
-        let victim = random.below(ranks as u64) as usize;
-        let ends = [Ends::Panics, Ends::Leaves, Ends::GivesUp][random.below(3) as usize];
-        let when = 1 + random.below(50);
+        let ranks = 2 + random.below(4);
+        let victim = random.below(ranks);
+        let ends = random.of(&[Ends::Panics, Ends::Leaves, Ends::GivesUp]);
+        let when = 1 + random.below(50) as u64;
         let case = format!("seed {seed}: of {ranks} threads {victim} {ends:?} at call {when}");
         let kinds = losing::kinds(ends == Ends::Leaves, ranks);
         let ended = Mutex::new(vec![None; ranks]);
@@ -148,19 +139,17 @@ fn threads() {
 }
 
 /// A right program whose ranks leave one after the other, reaped at once, while those behind them still call: nobody is missed.
-fn leaving(program: &Path) {
+fn leaving() {
     let (seed, teams) = losing::asked(100);
     losing::at_once(seed, teams, &|seed| {
-        let ranks = 2 + Random(seed).below(4) as usize;
+        let ranks = 2 + Random(seed).below(4);
         let team = Team::new(ranks).expect("a team");
-        let children = team.spawn(|_| {
-            let mut command = Command::new(program);
-            command.env(JOB, format!("part 0 {seed} 0")).stdout(Stdio::piped());
-            command
+        let children = harness::start(&team, 1, |command| {
+            command.env(JOB, format!("part 0 {seed} 0"));
         });
         drop(team);
         std::thread::scope(|scope| {
-            for (rank, child) in children.expect("ranks start").into_iter().enumerate() {
+            for (rank, child) in children.into_iter().enumerate() {
                 scope.spawn(move || {
                     let out = child.wait_with_output().expect("a rank can be awaited");
                     let said = String::from_utf8_lossy(&out.stdout);
@@ -181,23 +170,23 @@ fn part(mut comm: Communicator, seed: u64) -> Result<(), Error> {
     let mut flags = 0;
     comm.window_create(64)?;
     for _ in 0..random.below(6) {
-        let root = random.below(comm.ranks() as u64) as usize;
-        let count = COUNTS[random.below(COUNTS.len() as u64) as usize];
+        let root = random.below(comm.ranks());
+        let count = random.of(&COUNTS);
         call(&mut comm, random.below(losing::kinds(false, 2)), root, count, &mut flags)?;
     }
     let mut left: Vec<usize> = (0..comm.ranks()).collect();
-    left.rotate_left(random.below(comm.ranks() as u64) as usize);
+    left.rotate_left(random.below(comm.ranks()));
     while let Some(own) = left.iter().position(|&rank| rank == comm.rank()) {
         let (next, last) = (left[(own + 1) % left.len()], left[(own + left.len() - 1) % left.len()]);
         for _ in 0..random.below(4) {
-            let input = vec![comm.rank() as u32; COUNTS[random.below(COUNTS.len() as u64) as usize]];
+            let input = vec![comm.rank() as u32; random.of(&COUNTS)];
             let mut output = vec![0; input.len()];
             if left.len() > 1 {
                 comm.sendrecv(&input, next, 1, &mut output, last, 1)?;
                 assert!(output.iter().all(|&from| from as usize == last), "a message of another rank");
             }
         }
-        std::thread::sleep(Duration::from_micros(late.below(3) * late.below(2000)));
+        std::thread::sleep(Duration::from_micros((late.below(3) * late.below(2000)) as u64));
         left.remove(0);
     }
     Ok(())
@@ -205,7 +194,7 @@ fn part(mut comm: Communicator, seed: u64) -> Result<(), Error> {
 
 /// What comes before time is taken: each kind of call once at every length and root, as making and proving plans takes longer on a
 /// loaded machine than noticing a loss. Returns the value of the last flag.
-fn prepare(comm: &mut Communicator, calls: u64) -> Result<u64, Error> {
+fn prepare(comm: &mut Communicator, calls: usize) -> Result<u64, Error> {
     comm.window_create(64)?;
     let mut flags = 0;
     for which in 0..calls {
@@ -222,7 +211,7 @@ fn prepare(comm: &mut Communicator, calls: u64) -> Result<u64, Error> {
 fn calls_until_one_fails(
     comm: &mut Communicator,
     seed: u64,
-    calls: u64,
+    calls: usize,
     mut flags: u64,
     mut before: impl FnMut(&mut Communicator, u64) -> bool,
 ) -> Option<Error> {
@@ -231,8 +220,8 @@ fn calls_until_one_fails(
         if !before(comm, i) {
             return None;
         }
-        let root = (comm.ranks() - 1) * random.below(2) as usize;
-        let count = COUNTS[random.below(COUNTS.len() as u64) as usize];
+        let root = (comm.ranks() - 1) * random.below(2);
+        let count = random.of(&COUNTS);
         if let Err(e) = call(comm, random.below(calls), root, count, &mut flags) {
             return Some(e);
         }
@@ -264,7 +253,7 @@ impl Guarded {
 /// One of the calls. `flags` is the value of the last flag.
 fn call(
     comm: &mut Communicator,
-    which: u64,
+    which: usize,
     root: usize,
     count: usize,
     flags: &mut u64,

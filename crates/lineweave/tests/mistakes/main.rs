@@ -14,6 +14,8 @@ mod case;
 #[allow(dead_code)]
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/harness.rs"]
+mod harness;
 mod part;
 mod plan;
 mod rows;
@@ -26,7 +28,6 @@ use part::part;
 use plan::{Job, Reach};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
@@ -43,20 +44,24 @@ fn main() {
     if let Ok(job) = std::env::var(JOB) {
         return rank(&job);
     }
-    let words: Vec<String> = std::env::args().collect();
-    if words.iter().any(|word| word == "--list") {
-        return;
-    }
-    if words.windows(2).any(|pair| pair == ["--skip", "every_mistake_is_noticed"]) {
-        println!("\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out\n");
-        return;
-    }
+    // Of one matrix, whichever of them is asked for; the second cannot run everywhere.
+    harness::main(&[
+        ("every_mistake_is_noticed_among_threads_and_processes", matrix),
+        ("every_mistake_is_noticed_by_cross_memory_attach", matrix),
+    ]);
+}
+
+fn matrix() {
+    static RUN: Once = Once::new();
+    RUN.call_once(every_mistake);
+}
+
+fn every_mistake() {
     let chosen = match std::env::var("LINEWEAVE_TEST_ROWS").as_deref() {
         Err(_) => false,
         Ok("chosen") => true,
         Ok(other) => panic!("LINEWEAVE_TEST_ROWS is `{other}`: expected `chosen`"),
     };
-    println!("\nrunning 2 tests");
     std::thread::spawn(watch);
     let jobs = plan::jobs(chosen);
     let (next, cases) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -88,9 +93,6 @@ fn main() {
     let forced = jobs.iter().flat_map(|job| &job.settings.algorithms);
     let forced: HashSet<_> = forced.map(|f| (f.collective, f.algorithm.name)).collect();
     assert!(chosen || forced.len() == algorithm::all().count(), "an algorithm has no row among 2 to 5 ranks");
-    println!("test every_mistake_is_noticed_among_threads_and_processes ... ok");
-    println!("test every_mistake_is_noticed_by_cross_memory_attach ... ok");
-    println!("\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
 }
 
 /// Ends a test that does not go on.
@@ -152,15 +154,12 @@ fn threads(job: &Job) -> Option<Vec<Vec<String>>> {
 
 /// Nothing where they cannot do what the case needs.
 fn processes(job: &Job) -> Option<Vec<Vec<String>>> {
-    let program = std::env::current_exe().expect("this program has a path");
     let lines: Vec<String> = job.cases.iter().map(Case::to_string).collect();
     let told = tempfile::NamedTempFile::new().expect("a temporary file");
-    let children = team(job).spawn(|_| {
-        let mut command = Command::new(&program);
-        command.env(JOB, lines.join("\n")).env(part::TOLD, told.path()).stdout(Stdio::piped());
-        command
+    let children = harness::start(&team(job), 1, |command| {
+        command.env(JOB, lines.join("\n")).env(part::TOLD, told.path());
     });
-    let said = children.expect("ranks start").into_iter().map(|mut child| -> (String, Vec<String>) {
+    let said = children.into_iter().map(|mut child| -> (String, Vec<String>) {
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let mut lines = lines.map(|line| line.expect("text")).inspect(|_| note_done());
         let said = (lines.next().unwrap_or_default(), lines.collect());

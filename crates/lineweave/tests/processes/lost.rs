@@ -1,7 +1,8 @@
-//! Ranks that die, leave, or call something else: what the others are told, and what is left.
+//! Ranks that die or call something else: what the others are told, and what is left.
 
+use crate::harness::{finish, nothing_is_left_behind};
 use crate::starved::starved;
-use crate::{finish, ready, start, start_in};
+use crate::{ready, start, start_in};
 use lineweave::settings::Settings;
 use lineweave::team::{Team, TeamConfig};
 use std::io::Read;
@@ -40,43 +41,15 @@ impl Killed {
     }
 }
 
-pub fn a_killed_rank_is_named() {
-    for victim in 0..3 {
-        let mut children = start(3, "endless");
-        ready(&mut children);
-        let killed = Killed::one(&mut children, victim);
-        for (rank, child) in children.into_iter().enumerate() {
-            let text = killed.heard_by(rank, child);
-            let named = text.contains(&format!("rank {victim} (pid {})", killed.pid));
-            assert!(rank == victim || named, "rank {rank} said `{text}`");
-        }
-    }
-}
-
-pub fn a_rank_killed_while_calls_are_under_way_is_named() {
-    for job in ["waiting", "testing"] {
-        let mut children = start(3, job);
-        ready(&mut children);
-        let killed = Killed::one(&mut children, 1);
-        for (rank, child) in children.into_iter().enumerate() {
-            let text = killed.heard_by(rank, child);
-            let named = text.contains(&format!("rank 1 (pid {})", killed.pid));
-            assert!(rank == 1 || named, "{job}: rank {rank} said `{text}`");
-        }
-    }
-}
-
-/// One rank dies while the others wait for a message of it, for one that passes it, to take one, and for a flag.
-pub fn a_rank_killed_among_messages_and_flags_is_named() {
-    for job in ["exchanging", "sending", "flagging"] {
-        let mut children = start(3, job);
-        ready(&mut children);
-        let killed = Killed::one(&mut children, 1);
-        for (rank, child) in children.into_iter().enumerate() {
-            let text = killed.heard_by(rank, child);
-            let named = text.contains(&format!("rank 1 (pid {}) died", killed.pid));
-            assert!(rank == 1 || named, "{job}: rank {rank} said `{text}`");
-        }
+/// One rank dies while the others wait for it to take a message, and for a message of one that waits so.
+pub fn a_rank_killed_that_takes_no_message_is_named() {
+    let mut children = start(3, "sending");
+    ready(&mut children);
+    let killed = Killed::one(&mut children, 1);
+    for (rank, child) in children.into_iter().enumerate() {
+        let text = killed.heard_by(rank, child);
+        let named = text.contains(&format!("rank 1 (pid {}) died", killed.pid));
+        assert!(rank == 1 || named, "rank {rank} said `{text}`");
     }
 }
 
@@ -125,41 +98,16 @@ pub fn a_rank_killed_in_a_split_is_named() {
     assert!(named, "nobody named the process that died");
 }
 
-pub fn an_early_exit_is_named() {
-    let texts = finish(start(3, "early"));
-    for (rank, text) in texts.iter().enumerate().filter(|(r, _)| *r != 1) {
-        assert!(text.contains("rank 1") && text.contains("left"), "rank {rank} said `{text}`");
-    }
-}
-
-/// A rank leaves well and its process is reaped, while another one waits for a third.
-pub fn a_rank_that_left_is_not_dead() {
-    assert_eq!(finish(start(3, "leaving")), ["left", "fine", "fine"]);
-}
-
 pub fn different_counts_are_named() {
     let (mut settings, _) = Settings::from_environment().expect("settings");
     settings.check = true;
     let config = TeamConfig::new(3, &settings).expect("a configuration");
-    let texts = finish(start_in(&Team::with(config).expect("a team"), "mismatch"));
-    for text in &texts {
+    let children = start_in(&Team::with(config).expect("a team"), "mismatch");
+    for text in finish(children, "calls that differ") {
         assert!(
             text.contains("rank 2 called allreduce(9 x f32, sum)")
                 || text.contains("rank 0 called allreduce(8 x f32, sum)"),
             "{text}"
         );
     }
-}
-
-/// No file in /dev/shm, and no memfd of ours in this process.
-pub fn nothing_is_left_behind() {
-    let names = |directory: &str| -> Vec<String> {
-        std::fs::read_dir(directory)
-            .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
-            .unwrap_or_default()
-    };
-    assert!(names("/dev/shm").iter().all(|n| !n.contains("lineweave")));
-    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
-    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
-    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
 }

@@ -30,8 +30,7 @@ pub fn rank(job: &str) -> i32 {
 /// What a rank prints when all ranks are there.
 pub const READY: &str = "ready";
 /// The jobs that go on until a rank is killed.
-const ENDLESS: [&str; 7] =
-    ["waiting", "testing", "exchanging", "sending", "flagging", "splitting", "endless"];
+const ENDLESS: [&str; 2] = ["sending", "splitting"];
 
 fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     let count = |outcome: common::Outcome| outcome.map(|n| n.to_string());
@@ -83,31 +82,6 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             Ok(most[0].to_string())
         }
         "started" => count(started::every_collective(comm, &[0, 1, 13, 700])),
-        "waiting" | "testing" => loop {
-            let mut requests = Vec::new();
-            for case in started::cases(comm, 5) {
-                requests.push(started::start(&case, comm)?);
-            }
-            let ended = requests.into_iter().try_for_each(|mut request| {
-                while job == "testing" && !request.test()? {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-                request.wait().map(|_| ())
-            });
-            if let Err(e) = ended {
-                return Ok(e.to_string());
-            }
-        },
-        "exchanging" => loop {
-            let (rank, ranks) = (comm.rank(), comm.ranks());
-            let mut got = vec![0u8; 30_000];
-            let next = (rank + 1) % ranks;
-            if let Err(e) =
-                comm.sendrecv(&vec![1u8; 30_000], next, 0, &mut got, (rank + ranks - 1) % ranks, 0)
-            {
-                return Ok(e.to_string());
-            }
-        },
         "sending" => {
             // Rank 1 takes nothing: rank 0 waits for that, and rank 2 for a message of rank 0.
             let ended = match comm.rank() {
@@ -118,17 +92,6 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
                 _ => comm.recv(&mut [0u8; 8], 0, 0).map(drop),
             };
             Ok(ended.expect_err("rank 1 takes nothing").to_string())
-        }
-        "flagging" => {
-            comm.window_create(64).map_err(|e| e.to_string())?;
-            for value in 1.. {
-                let next = (comm.rank() + 1) % comm.ranks();
-                let done = comm.flag_set(next, 0, value).and_then(|()| comm.flag_wait(0, value));
-                if let Err(e) = done {
-                    return Ok(e.to_string());
-                }
-            }
-            Ok(String::new())
         }
         "splitting" => loop {
             let made = comm.split(Some(comm.rank() as u64 / 3), 0).and_then(|part| match part {
@@ -144,37 +107,6 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             Ok(format!("{} of {}", comm.rank(), comm.ranks()))
         }
         "sums" => sums(comm).map_err(|e| e.to_string()),
-        "endless" => loop {
-            if let Err(e) = comm.barrier() {
-                return Ok(e.to_string());
-            }
-        },
-        "early" => {
-            comm.barrier().map_err(|e| e.to_string())?;
-            if comm.rank() == 1 {
-                return Ok("done".into());
-            }
-            Ok(comm.barrier().expect_err("rank 1 does not come").to_string())
-        }
-        "leaving" => {
-            let mut word = [0u64];
-            let said = match comm.rank() {
-                0 => comm.send(&[u64::from(std::process::id())], 1, 5).map(|()| "left"),
-                1 => comm.recv(&mut word, 0, 5).and_then(|_| {
-                    while std::fs::exists(format!("/proc/{}", word[0])).is_ok_and(|there| there) {
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                    // Meanwhile rank 2 looks around many times, and finds that rank 0 is gone.
-                    std::thread::sleep(Duration::from_millis(200));
-                    comm.send(&[42u64], 2, 5).map(|()| "fine")
-                }),
-                _ => comm.recv(&mut word, 1, 5).map(|_| {
-                    assert_eq!(word, [42]);
-                    "fine"
-                }),
-            };
-            said.map(str::to_owned).map_err(|e| e.to_string())
-        }
         "mismatch" => {
             let mut buffer = vec![1.0f32; if comm.rank() == 2 { 9 } else { 8 }];
             let outcome = comm.allreduce_in_place(&mut buffer, Operator::Sum);

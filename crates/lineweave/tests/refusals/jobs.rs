@@ -5,7 +5,6 @@ use lineweave::sync::{AtomicBool, Ordering};
 use lineweave::team::{self, Host, Meeting, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operator};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Set for the program as a rank.
@@ -85,10 +84,9 @@ pub fn rank() -> i32 {
 }
 
 fn processes() -> Result<(), String> {
-    let program = std::env::current_exe().expect("this program has a path");
     let command = |_| {
-        let mut command = Command::new(&program);
-        command.env(RANK, "").stdout(Stdio::piped());
+        let mut command = crate::harness::again();
+        command.env(RANK, "");
         command
     };
     let start = || Team::with(config(2)?)?.spawn(command);
@@ -134,7 +132,9 @@ fn door() -> Result<(), String> {
         // Relaxed: as above.
         while !free.is_empty() && served.is_ok() && !failed.load(Ordering::Relaxed) {
             let taken: Vec<usize> = (0..2).filter(|rank| !free.contains(rank)).collect();
-            served = host.serve_within(&team, &taken, Duration::from_millis(50)).map(|left| free = left);
+            served = host
+                .serve_while(&team, &taken, Duration::from_millis(50), &mut || Ok(()))
+                .map(|left| free = left);
         }
         free.into_iter().for_each(give_up);
         drop(host);

@@ -8,12 +8,13 @@
 #![allow(clippy::disallowed_methods)] // Tests sleep as programs do.
 
 mod filter;
+#[path = "../common/harness.rs"]
+mod harness;
 mod jobs;
 
 use filter::{Listener, Only};
 use jobs::Job;
 use std::path::Path;
-use std::process::Command;
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -106,10 +107,10 @@ fn main() {
     if let Ok(index) = std::env::var(CASE) {
         return refuse(&CASES[index.parse::<usize>().expect("the number of a case")]);
     }
-    if std::env::args().any(|a| a == "--list") {
-        return;
-    }
-    println!("\nrunning 1 test");
+    harness::main(&[("what_the_system_refuses_is_done_otherwise_or_named", every_refusal)]);
+}
+
+fn every_refusal() {
     let wanted = std::env::var("LINEWEAVE_TEST_REFUSALS").unwrap_or_default();
     let wanted: Vec<&str> = wanted.split(' ').filter(|name| !name.is_empty()).collect();
     let is_wanted = |case: &Case| wanted.is_empty() || wanted.contains(&case.name);
@@ -134,13 +135,11 @@ fn main() {
         assert!(wrong.is_empty(), "{wrong:#?}");
         println!("tally: system calls refused {refused}");
     }
-    println!("test what_the_system_refuses_is_done_otherwise_or_named ... ok");
-    println!("\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
 }
 
 /// What the process says that tries a call.
 fn run_case(index: usize) -> Vec<String> {
-    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    let mut command = harness::again();
     // By published costs, whatever this machine was found to cost: which calls are made hangs on what is chosen.
     let nowhere = std::env::temp_dir().join(format!("lineweave-refusals-no-cache-{}", std::process::id()));
     // A choice from outside could leave calls of the system unused.

@@ -6,18 +6,19 @@
 //! would.
 
 mod call;
+#[path = "../common/harness.rs"]
+mod harness;
 mod memory;
+#[path = "../common/random.rs"]
 mod random;
 mod rank;
 mod sample;
 
 use lineweave::settings::{Settings, Wait};
-use lineweave::sync::{spin_loop, AtomicBool, Ordering};
 use lineweave::team::{self, Team, TeamConfig};
 use memory::Held;
 use random::Random;
 use rank::{soak, Tally};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
@@ -35,38 +36,24 @@ fn main() {
     if let Ok(job) = std::env::var(JOB) {
         std::process::exit(rank(&job));
     }
-    if std::env::args().any(|a| a == "--list") {
-        return;
-    }
+    harness::main(&[("random_calls_stay_right_and_nothing_grows", random_calls)]);
+}
+
+fn random_calls() {
     let number =
         |name: &str, default: u64| std::env::var(name).map_or(default, |v| v.parse().expect("a number"));
     let seed = number("LINEWEAVE_TEST_SEED", u64::from(std::process::id()));
     let lasts = Duration::from_secs(number("LINEWEAVE_TEST_SOAK", SECONDS));
-    println!("\nrunning 1 test\nseed {seed}, {} s", lasts.as_secs());
-    let over = AtomicBool::new(false);
-    let (calls, teams) = std::thread::scope(|scope| {
-        // The competing load: as much as one CPU gives.
-        // Relaxed: nothing depends on when it is seen.
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                spin_loop()
-            }
-        });
-        let done = std::panic::catch_unwind(|| teams(seed, lasts));
-        // Relaxed: as above.
-        over.store(true, Ordering::Relaxed);
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
+    println!("seed {seed}, {} s", lasts.as_secs());
+    let (calls, teams) = harness::beside_a_load(|| teams(seed, lasts));
     println!("seed {seed}: {calls} calls in {teams} teams, every result as its reference, nothing grew");
     println!("tally: calls soaked {calls}");
-    println!("test random_calls_stay_right_and_nothing_grows ... ok");
-    println!("\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
 }
 
 /// Team after team; what this process holds after each must not grow either.
 fn teams(seed: u64, lasts: Duration) -> (u64, u64) {
     let start = Instant::now();
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let (mut calls, mut teams) = (0, 0);
     let each = TEAM.min(lasts / 4);
     let mut held = Vec::with_capacity(1 << 12);
@@ -154,25 +141,10 @@ impl Soaking {
     }
 
     fn spawn(&self, team: &Team, lasts: Duration) -> Result<Vec<Tally>, String> {
-        let program = std::env::current_exe().map_err(|e| e.to_string())?;
-        let command = |_| {
-            let mut command = Command::new(&program);
-            command.env(JOB, format!("{} {}", self.seed, lasts.as_millis())).stdout(Stdio::piped());
-            command
-        };
-        let children = team.spawn(command).map_err(|e| e.to_string())?;
-        let said: Vec<String> = children
-            .into_iter()
-            .map(|child| {
-                let output = child.wait_with_output().map_err(|e| e.to_string())?;
-                let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                Ok(if output.status.success() {
-                    text
-                } else {
-                    format!("{} and said `{text}`", output.status)
-                })
-            })
-            .collect::<Result<_, String>>()?;
+        let children = harness::start(team, 1, |command| {
+            command.env(JOB, format!("{} {}", self.seed, lasts.as_millis()));
+        });
+        let said = harness::finish(children, &self.to_string());
         let tallies = said.iter().map(|text| {
             let numbers: Option<Vec<u64>> = text.split(' ').map(|w| w.parse().ok()).collect();
             match numbers.as_deref() {

@@ -41,7 +41,7 @@ fn say(e: lineweave::Error) -> String {
 /// Soaks until the time is over.
 pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally, String> {
     let start = Instant::now();
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let own = Operator::new(false, |left: &[Affine], right: &mut [Affine]| {
         left.iter().zip(right).for_each(|(l, r)| apply(l, r));
     });
@@ -204,7 +204,7 @@ fn started(comm: &mut Communicator, calls: &[Call], random: &mut Random) -> Resu
         // A call that blocks completes them first.
         comm.barrier().map_err(say)?;
     }
-    let mut order = Random::new(comm.rank() as u64 + random.below(1000) as u64);
+    let mut order = Random(comm.rank() as u64 + random.below(1000) as u64);
     while !pending.is_empty() {
         let mut next = pending.swap_remove(order.below(pending.len()));
         while order.once_in(2) && !next.test().map_err(say)? {

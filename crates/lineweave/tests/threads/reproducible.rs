@@ -78,14 +78,14 @@ fn result(comm: &mut Communicator, plan: &Plan) -> Result<Vec<f64>, Error> {
     Ok(output)
 }
 
-/// Every plan that an algorithm may be asked for.
-fn plans(collective: Collective, ranks: usize, root: usize, bytes: usize) -> Vec<Plan> {
+/// Returns every plan that an algorithm may be asked for, for so many elements of `grain` bytes.
+pub fn plans(collective: Collective, ranks: usize, root: usize, elements: usize, grain: usize) -> Vec<Plan> {
     let mut plans = Vec::new();
     for algorithm in algorithm::table(collective) {
         for direct in [false, true] {
             let shape = Shape::flat(ranks);
-            let problem =
-                Problem { shape, direct, root, grain: 8, ..Problem::flat(collective, ranks, bytes) };
+            let bytes = elements * grain;
+            let problem = Problem { shape, direct, root, grain, ..Problem::flat(collective, ranks, bytes) };
             let mut sets = algorithm.trials(&problem);
             sets.extend(algorithm.reproducible_candidates(&problem));
             plans.extend(sets.iter().filter_map(|params| algorithm.plan(&problem, params).ok()));
@@ -104,7 +104,7 @@ fn every_algorithm_that_qualifies_gives_the_same_bits_and_others_differ() {
             for collective in FOLDING {
                 let root = if collective.rooted() { ranks - 1 } else { 0 };
                 for elements in [1, 6, 700] {
-                    for plan in plans(collective, ranks, root, elements * 8) {
+                    for plan in plans(collective, ranks, root, elements, 8) {
                         let proof = verify(&plan).expect("algorithms are right");
                         let found = bits(&result(comm, &plan)?);
                         let wanted = bits(&expected(&plan.grid(), rank));

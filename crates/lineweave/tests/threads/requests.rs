@@ -4,7 +4,6 @@
 mod started;
 
 use crate::common;
-use lineweave::requests::{test_all, wait_all, wait_any};
 use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operation, Operator, Request};
@@ -98,29 +97,6 @@ fn dropped_and_forgotten_requests_go_on() {
         let left = sum(&mut comm, 5)?;
         drop(comm);
         assert_eq!(left.wait()?.1[0], 15);
-        Ok(())
-    })
-    .expect("the team runs");
-}
-
-#[test]
-fn many_are_waited_for_together() {
-    team::threads(3, |mut comm| {
-        let many = (0..40).map(|i| sum(&mut comm, i)).collect::<Result<Vec<_>, _>>()?;
-        for (i, (_, all)) in wait_all(many)?.into_iter().enumerate() {
-            assert_eq!(all[0], 3 * i as u64);
-        }
-        let mut many = (0..10).map(|i| sum(&mut comm, i)).collect::<Result<Vec<_>, _>>()?;
-        let mut found = Vec::new();
-        while let Some((_, ended)) = wait_any(&mut many) {
-            found.push(ended?.1[0]);
-        }
-        found.sort_unstable();
-        assert_eq!(found, (0..10).map(|i| 3 * i).collect::<Vec<u64>>());
-        let mut many = (0..10).map(|i| sum(&mut comm, i)).collect::<Result<Vec<_>, _>>()?;
-        while !test_all(&mut many)? {
-            std::thread::yield_now();
-        }
         Ok(())
     })
     .expect("the team runs");

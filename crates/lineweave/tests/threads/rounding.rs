@@ -1,16 +1,15 @@
 //! Sums of 16-bit floats: rounded once where a plan makes each sum in one place, after each addition where results are to be
 //! reproducible, and the same bits at all ranks either way.
 
+use super::reproducible::plans;
 use half::{bf16, f16};
 use lineweave::communicator::Buffers;
 use lineweave::kernel::{ElementType, Fold};
 use lineweave::settings::Settings;
 use lineweave::team::{Team, TeamConfig};
 use lineweave::{Communicator, Error, Operator};
-use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::{split, Collective};
 use lineweave_core::plan::{Part, Plan};
-use lineweave_core::topology::Shape;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -26,23 +25,6 @@ fn fixed(ranks: Range<usize>, i: usize) -> bf16 {
     }
     let mid = ranks.start + split(ranks.len());
     bf16::from_f32(fixed(ranks.start..mid, i).to_f32() + fixed(mid..ranks.end, i).to_f32())
-}
-
-/// Every plan that an allreduce of so many elements may be asked for.
-fn plans(ranks: usize, elements: usize) -> Vec<Plan> {
-    let collective = Collective::Allreduce;
-    let mut plans = Vec::new();
-    for algorithm in algorithm::table(collective) {
-        for direct in [false, true] {
-            let shape = Shape::flat(ranks);
-            let problem =
-                Problem { shape, direct, grain: 2, ..Problem::flat(collective, ranks, elements * 2) };
-            let mut sets = algorithm.trials(&problem);
-            sets.extend(algorithm.reproducible_candidates(&problem));
-            plans.extend(sets.iter().filter_map(|params| algorithm.plan(&problem, params).ok()));
-        }
-    }
-    plans
 }
 
 fn run(comm: &mut Communicator, plan: &Plan, element: ElementType, input: &[u16]) -> Result<Vec<u16>, Error> {
@@ -65,7 +47,7 @@ fn team(ranks: usize, reproducible: bool, f: impl Fn(&mut Communicator) -> Resul
 fn sums_that_are_made_in_one_place_are_rounded_once() {
     for ranks in [3, 4, 5] {
         for elements in [7, 3000] {
-            let plans: Vec<(Plan, bool)> = plans(ranks, elements)
+            let plans: Vec<(Plan, bool)> = plans(Collective::Allreduce, ranks, 0, elements, 2)
                 .into_iter()
                 .map(|plan| (plan.clone(), Part::whole(plan, false).sums_whole))
                 .collect();
@@ -113,7 +95,7 @@ fn sums_that_are_made_in_one_place_are_rounded_once() {
 #[test]
 fn reproducible_sums_are_rounded_after_each_addition() {
     let (ranks, elements) = (3, 700);
-    let plans: Vec<Plan> = plans(ranks, elements)
+    let plans: Vec<Plan> = plans(Collective::Allreduce, ranks, 0, elements, 2)
         .into_iter()
         .filter(|plan| lineweave_core::verify::verify(plan).expect("algorithms are right").fixed_order)
         .collect();

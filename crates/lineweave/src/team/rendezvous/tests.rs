@@ -43,7 +43,7 @@ fn a_rank_of_another_version_is_refused_and_told_of_this_one() {
     let mut request = JoinRequest::default().words();
     request[1] = packed("9.9.9");
     rustix::net::send(&rank, &bytes(&request), SendFlags::NOSIGNAL).unwrap();
-    let left_out = host.serve_within(&team, &[], Duration::from_millis(300)).unwrap();
+    let left_out = host.serve_while(&team, &[], Duration::from_millis(300), &mut || Ok(())).unwrap();
     assert_eq!((heard(&rank), left_out), (Some(JoinReply::Version(version())), vec![0]));
 }
 
@@ -53,7 +53,7 @@ fn silent_guests_hold_no_host_up() {
     let host = Host::bind(&name).unwrap();
     let silent: Vec<OwnedFd> = (0..20).map(|_| connected(&name)).collect();
     // It ends although nobody speaks.
-    assert_eq!(host.serve_within(&team, &[], Duration::from_millis(200)).unwrap(), [0]);
+    assert_eq!(host.serve_while(&team, &[], Duration::from_millis(200), &mut || Ok(())).unwrap(), [0]);
     std::thread::scope(|scope| {
         let silent_again: Vec<OwnedFd> = (0..20).map(|_| connected(&name)).collect();
         let rank = scope.spawn(|| connect(&name, None).map(|comm| comm.ranks()));
@@ -197,6 +197,6 @@ fn a_guest_of_another_user_is_not_heard() {
         }
     });
     let socket = stranger.join().unwrap();
-    assert_eq!(host.serve_within(&team, &[], Duration::from_millis(200)).unwrap(), [0]);
+    assert_eq!(host.serve_while(&team, &[], Duration::from_millis(200), &mut || Ok(())).unwrap(), [0]);
     assert_eq!(heard(&socket), None);
 }
