@@ -8,10 +8,8 @@
 //! `gatherv`, `scatterv`, `allgatherv`, `alltoallv` and the reduce-scatter with counts are no collectives of their
 //! own, but the same with uneven blocks.
 
-use crate::names::did_you_mean;
+use crate::names::{did_you_mean, named, read_back};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 /// A collective operation over all ranks of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -64,22 +62,23 @@ impl Extent {
     }
 }
 
-impl Collective {
-    /// Every collective, in the order in which listings show them.
-    pub const ALL: [Collective; 11] = [
-        Collective::Barrier,
-        Collective::Bcast,
-        Collective::Reduce,
-        Collective::Allreduce,
-        Collective::Gather,
-        Collective::Scatter,
-        Collective::Allgather,
-        Collective::ReduceScatter,
-        Collective::Scan,
-        Collective::Exscan,
-        Collective::Alltoall,
-    ];
+named!(
+    Collective,
+    Barrier = "barrier",
+    Bcast = "bcast",
+    Reduce = "reduce",
+    Allreduce = "allreduce",
+    Gather = "gather",
+    Scatter = "scatter",
+    Allgather = "allgather",
+    ReduceScatter = "reduce-scatter",
+    Scan = "scan",
+    Exscan = "exscan",
+    Alltoall = "alltoall",
+);
+read_back!(Collective, UnknownCollective, |name| UnknownCollective { name: name.to_owned() });
 
+impl Collective {
     /// Those that `lineweave tune` measures unless told otherwise: what most programs
     /// spend their time in. The others are chosen by the model.
     pub const TUNED: [Collective; 6] = [
@@ -90,23 +89,6 @@ impl Collective {
         Collective::Allgather,
         Collective::Alltoall,
     ];
-
-    /// The name used on the command line, in plans and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Collective::Barrier => "barrier",
-            Collective::Bcast => "bcast",
-            Collective::Reduce => "reduce",
-            Collective::Allreduce => "allreduce",
-            Collective::Gather => "gather",
-            Collective::Scatter => "scatter",
-            Collective::Allgather => "allgather",
-            Collective::ReduceScatter => "reduce-scatter",
-            Collective::Scan => "scan",
-            Collective::Exscan => "exscan",
-            Collective::Alltoall => "alltoall",
-        }
-    }
 
     /// Returns whether it means the same when ranks change parts, but for the root: no buffer has a block for each rank, and no rank but the root
     /// has a result of its own.
@@ -223,12 +205,6 @@ impl Collective {
     }
 }
 
-impl fmt::Display for Collective {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// Requirement on the order and the brackets in which contributions are combined.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -268,15 +244,4 @@ pub fn split(n: usize) -> usize {
 pub struct UnknownCollective {
     /// Name that was found.
     pub name: String,
-}
-
-impl FromStr for Collective {
-    type Err = UnknownCollective;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCollective> {
-        Collective::ALL
-            .into_iter()
-            .find(|c| c.name() == name)
-            .ok_or_else(|| UnknownCollective { name: name.to_owned() })
-    }
 }

@@ -1,4 +1,43 @@
-//! Names that somebody mistyped, and values as messages repeat them.
+//! Names of enums' variants, names that somebody mistyped, and values as messages repeat them.
+
+/// Names the variants of an enum: `ALL` in the order given, `name` and `Display`.
+macro_rules! named {
+    ($type:ident, $($variant:ident = $name:literal),+ $(,)?) => {
+        impl $type {
+            /// Every one, in the order of listings.
+            pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+
+            /// Returns the name in files, parameters and listings.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name),+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+/// Reads a variant that [`named`] names back from its name; `$unknown` makes the error of another text.
+macro_rules! read_back {
+    ($type:ident, $error:ty, $unknown:expr) => {
+        impl std::str::FromStr for $type {
+            type Err = $error;
+
+            fn from_str(name: &str) -> Result<$type, $error> {
+                let unknown: fn(&str) -> $error = $unknown;
+                $type::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| unknown(name))
+            }
+        }
+    };
+}
+
+pub(crate) use {named, read_back};
 
 /// Returns the known name with the fewest letters to change, and how many those are.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, usize)> {

@@ -8,10 +8,9 @@ mod placement;
 
 pub use placement::Placement;
 
+use crate::names::{named, read_back};
 use crate::units::Rank;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 /// Level that two CPUs can have in common, nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -29,38 +28,10 @@ pub enum Level {
     Machine,
 }
 
-impl Level {
-    /// Every level, nearest first.
-    pub const ALL: [Level; 5] = [Level::Core, Level::L3, Level::Numa, Level::Package, Level::Machine];
-
-    /// The name used in parameters, profiles and plans.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Core => "core",
-            Level::L3 => "l3",
-            Level::Numa => "numa",
-            Level::Package => "package",
-            Level::Machine => "machine",
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Level {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Level::ALL
-            .into_iter()
-            .find(|l| l.name() == name)
-            .ok_or_else(|| format!("unknown level `{name}`: expected core, l3, numa, package or machine"))
-    }
-}
+named!(Level, Core = "core", L3 = "l3", Numa = "numa", Package = "package", Machine = "machine");
+read_back!(Level, String, |name| {
+    format!("unknown level `{name}`: expected core, l3, numa, package or machine")
+});
 
 /// One CPU (hardware thread) and what it belongs to. Ids are unique over the whole machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Sub};
+use std::ops::{Add, Mul, Sub};
 
 /// The size of a cache line on every machine the real engine runs on; simulated machines carry their own.
 pub const LINE: usize = 64;
@@ -37,26 +36,10 @@ impl fmt::Display for Rank {
 #[serde(transparent)]
 pub struct Nanos(pub f64);
 
-impl Nanos {
-    /// No time at all.
-    pub const ZERO: Nanos = Nanos(0.0);
-
-    /// The later of two times.
-    pub fn max(self, other: Nanos) -> Nanos {
-        Nanos(self.0.max(other.0))
-    }
-}
-
 impl Add for Nanos {
     type Output = Nanos;
     fn add(self, other: Nanos) -> Nanos {
         Nanos(self.0 + other.0)
-    }
-}
-
-impl AddAssign for Nanos {
-    fn add_assign(&mut self, other: Nanos) {
-        self.0 += other.0;
     }
 }
 
@@ -71,19 +54,6 @@ impl Mul<f64> for Nanos {
     type Output = Nanos;
     fn mul(self, factor: f64) -> Nanos {
         Nanos(self.0 * factor)
-    }
-}
-
-impl Div<f64> for Nanos {
-    type Output = Nanos;
-    fn div(self, divisor: f64) -> Nanos {
-        Nanos(self.0 / divisor)
-    }
-}
-
-impl Sum for Nanos {
-    fn sum<I: Iterator<Item = Nanos>>(iter: I) -> Nanos {
-        iter.fold(Nanos::ZERO, Add::add)
     }
 }
 
@@ -111,13 +81,6 @@ impl fmt::Display for Nanos {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
-
-impl Bytes {
-    /// Returns the number of cache lines that these bytes touch when they start on a line.
-    pub fn lines(self, line: usize) -> Lines {
-        Lines(self.0.div_ceil(line as u64))
-    }
-}
 
 impl fmt::Display for Bytes {
     /// Binary units where they divide evenly, bytes otherwise.
@@ -182,11 +145,6 @@ pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// A number of cache lines.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Lines(pub u64);
-
 /// ceil(log2 p): the height of a binomial tree of `p` ranks.
 pub fn ceil_log2(p: usize) -> u32 {
     p.max(1).next_power_of_two().trailing_zeros()
@@ -208,7 +166,6 @@ mod tests {
         assert_eq!(Bytes(65536).to_string(), "64 KiB");
         assert_eq!(Bytes(65537).to_string(), "65537 B");
         assert!([0, 1, 65536, 65537, 3 << 30].iter().all(|&b| Bytes(b).to_string().parse() == Ok(Bytes(b))));
-        assert_eq!(Bytes(65).lines(64), Lines(2));
     }
 
     #[test]

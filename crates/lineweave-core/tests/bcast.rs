@@ -150,8 +150,7 @@ fn a_scope_may_be_some_ranks_and_start_from_out_or_acc() {
                 members: members.to_vec(),
                 root,
                 from: vec![from; members.len()],
-                to: Place::OUT,
-                bytes: 200,
+                ..Participants::all(&problem)
             };
             let first = participants(&[3, 5, 6], 1, Place::IN);
             (algorithm.emit)(&mut b, &problem, &first, &Params::new()).unwrap();

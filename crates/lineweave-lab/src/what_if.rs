@@ -4,7 +4,7 @@
 //! links being what limits. [`limit`] plays the same traffic on a mesh of any size, with any number of accesses in
 //! flight, and says which of the two is busier and by how much they slow the traffic down.
 
-use crate::simulate::mesh::Settings;
+use crate::simulate::mesh::{Load, Settings};
 use crate::simulate::{simulate, Options, SimulateError};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Dimensions, Machine};
@@ -148,9 +148,8 @@ pub fn limit(
         simulate(&machine, &plan, &Options { mesh, ..Options::default() })
     };
     let (real, ideal) = (play(false)?, play(true)?);
-    let share =
-        |of: fn(&crate::simulate::mesh::Load) -> (f64, usize)| real.load.as_ref().map_or(0.0, |l| of(l).0);
-    let (port, link) = (share(|l| l.busiest_port()), share(|l| l.busiest_link()));
+    let share = |of: fn(&Load) -> f64| real.load.as_ref().map_or(0.0, of);
+    let (port, link) = (share(Load::busiest_port), share(Load::busiest_link));
     let slower = real.first.0 as f64 / ideal.first.0.max(1) as f64;
     let limit = match (slower < NOTICEABLE, link > port) {
         (true, _) => Limit::Neither,

@@ -1,11 +1,16 @@
 //! What must show of Chunduri & Srinivasan 2015: which tables and claims come out, and which do not. The page
 //! `papers/chunduri-2015/README.md` says why.
 
+mod common;
+
+use common::{counts, findings};
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::verify::verify;
-use lineweave_lab::paper::{Claim, Finding, Item, Verdict, TABLE};
+use lineweave_lab::paper::Verdict;
+
+const KEY: &str = "chunduri-2015";
 
 /// The paper's barriers, flags side by side in one place, are barriers.
 #[test]
@@ -35,23 +40,10 @@ fn its_barriers_are_proved() {
     }
 }
 
-fn findings() -> Vec<Finding> {
-    let paper = TABLE.iter().find(|p| p.key == "chunduri-2015").expect("the paper is in the table");
-    (paper.findings)()
-}
-
 #[test]
 fn tables_agree_as_far_as_the_page_says() {
-    let counts: Vec<(String, usize, usize)> = findings()
-        .into_iter()
-        .filter_map(|finding| match finding {
-            Finding::Item(Item { item, agree, of, .. }) => Some((item, agree, of)),
-            Finding::Claim(_) => None,
-        })
-        .collect();
-    let counts: Vec<(&str, usize, usize)> = counts.iter().map(|(i, a, o)| (i.as_str(), *a, *o)).collect();
     assert_eq!(
-        counts,
+        counts(&findings(KEY).0),
         [
             ("section V: steps of dissemination", 63, 63),
             ("section V: steps of the k-ary tree", 41, 44),
@@ -65,15 +57,6 @@ fn tables_agree_as_far_as_the_page_says() {
 #[test]
 fn claims_hold_or_differ_as_the_page_says() {
     use Verdict::{Differs, Holds, NotReproduced};
-    let verdicts: Vec<(String, Verdict, String)> = findings()
-        .into_iter()
-        .filter_map(|finding| match finding {
-            Finding::Claim(Claim { item, claimed, ours, verdict, .. }) => {
-                Some((format!("{item}: {claimed}"), verdict, ours))
-            }
-            Finding::Item(_) => None,
-        })
-        .collect();
     let expected = [
         ("section VI.G: centralized is the k-ary tree", Holds),
         ("fig 2: degrees 5, 7 and 8 are best, possibly", Differs),
@@ -94,9 +77,13 @@ fn claims_hold_or_differ_as_the_page_says() {
         ("table I: ", NotReproduced),
         ("table V: the POSIX", NotReproduced),
     ];
-    assert_eq!(verdicts.len(), expected.len());
-    for ((claim, verdict, ours), (start, expected)) in verdicts.iter().zip(expected) {
-        assert!(claim.starts_with(start), "{claim}: expected {start}");
-        assert_eq!(*verdict, expected, "{claim}: {ours}");
+    let (_, claims) = findings(KEY);
+    assert_eq!(claims.len(), expected.len());
+    for (claim, (start, expected)) in claims.iter().zip(expected) {
+        assert!(
+            format!("{}: {}", claim.item, claim.claimed).starts_with(start),
+            "{claim:?}: expected {start}"
+        );
+        assert_eq!(claim.verdict, expected, "{claim:?}");
     }
 }

@@ -1,30 +1,18 @@
 //! What must come out of Patil 2014: see papers/patil-2014/README.md.
 
-use lineweave_lab::paper::patil::PAPER;
-use lineweave_lab::paper::{Finding, Verdict};
+mod common;
+
+use common::{counts, findings};
+use lineweave_lab::paper::Verdict;
 
 #[test]
 fn steps_and_claims_are_as_found() {
-    let findings = (PAPER.findings)();
+    let (items, claims) = findings("patil-2014");
+    // All links but those of alltoall's two lengths.
+    assert_eq!(counts(&items), [("section 5.5, steps", 48, 48), ("chapter 4, links", 336, 338)]);
     let of = |verdict: Verdict| -> Vec<&str> {
-        let claims = findings.iter().filter_map(|f| match f {
-            Finding::Claim(claim) if claim.verdict == verdict => Some(claim.item.as_str()),
-            Finding::Claim(_) | Finding::Item(_) => None,
-        });
-        claims.collect()
+        claims.iter().filter(|c| c.verdict == verdict).map(|c| c.item.as_str()).collect()
     };
-    for finding in &findings {
-        println!("{finding:?}");
-        if let Finding::Item(item) = finding {
-            let expected = match item.item.as_str() {
-                "section 5.5, steps" => (48, 48),
-                // All but alltoall's two lengths.
-                "chapter 4, links" => (336, 338),
-                other => panic!("no such item is expected: {other}"),
-            };
-            assert_eq!((item.agree, item.of), expected, "{item:?}");
-        }
-    }
     assert_eq!(of(Verdict::Holds), ["fig 6.1", "fig 6.2a", "fig 6.2c", "fig 6.5a"]);
     assert_eq!(
         of(Verdict::Differs),

@@ -1,26 +1,15 @@
 //! What must come out of Petrovic et al. 2012: see papers/petrovic-2012/README.md.
 
-use lineweave_lab::paper::petrovic::PAPER;
-use lineweave_lab::paper::{Finding, Verdict};
+mod common;
+
+use common::{counts, findings};
+use lineweave_lab::paper::{Claim, Verdict};
 
 #[test]
 fn tables_and_claims_are_as_found() {
-    let findings = (PAPER.findings)();
-    for finding in &findings {
-        println!("{finding:?}");
-    }
-    let mut items = Vec::new();
-    let mut differ = Vec::new();
-    let mut hold = 0;
-    for finding in &findings {
-        match finding {
-            Finding::Item(item) => items.push((item.item.as_str(), item.agree, item.of)),
-            Finding::Claim(claim) if claim.verdict == Verdict::Holds => hold += 1,
-            Finding::Claim(claim) => differ.push(claim.item.as_str()),
-        }
-    }
+    let (items, claims) = findings("petrovic-2012");
     assert_eq!(
-        items,
+        counts(&items),
         [
             ("equations 1-12", 640, 640),
             ("equations 13, 14", 431, 440),
@@ -28,9 +17,11 @@ fn tables_and_claims_are_as_found() {
             ("table 2, plans", 4, 4),
         ]
     );
-    assert_eq!(hold, 15);
+    let (hold, differ): (Vec<Claim>, Vec<Claim>) =
+        claims.into_iter().partition(|c| c.verdict == Verdict::Holds);
+    assert_eq!(hold.len(), 15);
     assert_eq!(
-        differ,
+        differ.iter().map(|c| c.item.as_str()).collect::<Vec<_>>(),
         [
             "fig 7, Eq. 13 and 14",
             "fig 8a, binomial, line flags",

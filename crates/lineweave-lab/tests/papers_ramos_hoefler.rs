@@ -1,21 +1,14 @@
 //! Ramos & Hoefler 2013: how much of each table comes out, and what became of each claim.
 
-use lineweave_lab::paper::{Claim, Finding, Item, Verdict, TABLE};
+mod common;
 
-fn findings() -> Vec<Finding> {
-    let paper = TABLE.iter().find(|p| p.key == "ramos-hoefler-2013").expect("the paper is in the table");
-    (paper.findings)()
-}
+use common::{counts, findings};
+use lineweave_lab::paper::Verdict;
+
+const KEY: &str = "ramos-hoefler-2013";
 
 #[test]
 fn tables_come_out_as_far_as_they_are_consistent() {
-    let items: Vec<(String, usize, usize)> = findings()
-        .into_iter()
-        .filter_map(|finding| match finding {
-            Finding::Item(Item { item, agree, of, .. }) => Some((item, agree, of)),
-            Finding::Claim(_) => None,
-        })
-        .collect();
     // What is short of all is a contradiction within the paper; papers/ramos-hoefler-2013/README.md names each.
     let expected = [
         ("table 1.5a", 7, 7),
@@ -44,19 +37,12 @@ fn tables_come_out_as_far_as_they_are_consistent() {
         ("table B.3 (small reduction)", 59, 59),
         ("section 4.4, parameters named", 6, 6),
     ];
-    let expected = expected.map(|(item, agree, of)| (item.to_owned(), agree, of));
-    assert_eq!(items, expected);
+    assert_eq!(counts(&findings(KEY).0), expected);
 }
 
 #[test]
 fn claims_are_judged() {
-    let claims: Vec<(String, Verdict)> = findings()
-        .into_iter()
-        .filter_map(|finding| match finding {
-            Finding::Item(_) => None,
-            Finding::Claim(Claim { item, verdict, .. }) => Some((item, verdict)),
-        })
-        .collect();
+    let (_, claims) = findings(KEY);
     let expected = [
         ("section 2.2", Verdict::Holds),
         ("section 2.2", Verdict::Differs),
@@ -77,5 +63,5 @@ fn claims_are_judged() {
         ("fig 4.7, simulated", Verdict::Differs),
         ("fig 4.8, simulated", Verdict::Differs),
     ];
-    assert_eq!(claims, expected.map(|(item, verdict)| (item.to_owned(), verdict)));
+    assert_eq!(claims.iter().map(|c| (c.item.as_str(), c.verdict)).collect::<Vec<_>>(), expected);
 }

@@ -1,23 +1,15 @@
 //! What must come out of Rico-Gallego & Diaz-Martin 2015.
 
-use lineweave_lab::paper::{Claim, Finding, Item, Verdict, TABLE};
+mod common;
 
-fn findings() -> (Vec<Item>, Vec<Claim>) {
-    let paper = TABLE.iter().find(|p| p.key == "rico-gallego-2015").expect("the paper");
-    let (mut items, mut claims) = (Vec::new(), Vec::new());
-    for finding in (paper.findings)() {
-        match finding {
-            Finding::Item(item) => items.push(item),
-            Finding::Claim(claim) => claims.push(claim),
-        }
-    }
-    (items, claims)
-}
+use common::{counts, findings};
+use lineweave_lab::paper::Verdict;
+
+const KEY: &str = "rico-gallego-2015";
 
 #[test]
 fn every_equation_and_legible_figure_comes_out() {
-    let (items, _) = findings();
-    let counts: Vec<(&str, usize, usize)> = items.iter().map(|i| (i.item.as_str(), i.agree, i.of)).collect();
+    let (items, _) = findings(KEY);
     let expected = [
         ("eq 7", 60),
         ("eq 9 to 11, 22", 130),
@@ -29,14 +21,14 @@ fn every_equation_and_legible_figure_comes_out() {
         ("fig 14, general", 564),
         ("fig 18b", 4),
     ];
-    assert_eq!(counts, expected.map(|(item, n)| (item, n, n)));
+    assert_eq!(counts(&items), expected.map(|(item, n)| (item, n, n)));
     let fourteen = items.iter().find(|i| i.item == "fig 14").unwrap();
     assert!(fourteen.remark.contains("1, 2, 4, 7, 4, 7, 4, 7, 3, 5"), "{}", fourteen.remark);
 }
 
 #[test]
 fn claims_have_the_verdicts_that_the_page_explains() {
-    let (_, claims) = findings();
+    let (_, claims) = findings(KEY);
     let of =
         |verdict| claims.iter().filter(|c| c.verdict == verdict).map(|c| c.item.as_str()).collect::<Vec<_>>();
     assert_eq!(

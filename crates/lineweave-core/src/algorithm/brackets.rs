@@ -43,18 +43,11 @@ pub(crate) fn reproducible(algorithm: &Algorithm, params: Params) -> Params {
 impl Brackets {
     /// The parameter, with room for folds of `n` sources of at most `longest` bytes.
     pub fn read(b: &mut Builder, params: &Params, n: usize, longest: usize) -> Result<Brackets, PlanError> {
-        match params.get(ORDER.name).unwrap_or(ORDER.default) {
-            "chain" => Ok(Brackets::Chain),
-            "tree" => {
-                let pitch = longest.next_multiple_of(b.grain());
-                Ok(Brackets::Tree { at: b.acc(rooms(n) * pitch), pitch })
-            }
-            other => Err(PlanError::BadParameter {
-                name: ORDER.name.to_owned(),
-                value: other.to_owned(),
-                expected: "chain or tree".to_owned(),
-            }),
+        if !params.one_of(ORDER.name, false, &[("chain", false), ("tree", true)])? {
+            return Ok(Brackets::Chain);
         }
+        let pitch = longest.next_multiple_of(b.grain());
+        Ok(Brackets::Tree { at: b.acc(rooms(n) * pitch), pitch })
     }
 
     fn room(at: usize, pitch: usize, level: usize, len: usize) -> Region {

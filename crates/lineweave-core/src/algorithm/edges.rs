@@ -32,33 +32,6 @@ pub struct Rows {
     pub begins: Vec<bool>,
 }
 
-impl Rows {
-    /// The participants in the tree's order, the root first.
-    pub fn ordered(&self, s: &Participants) -> Participants {
-        Participants {
-            members: self.order.iter().map(|&i| s.members[i]).collect(),
-            root: 0,
-            from: self.order.iter().map(|&i| s.from[i]).collect(),
-            to: s.to,
-            bytes: s.bytes,
-        }
-    }
-}
-
-/// The tree that `params` gives, and the participants in the tree's order, the root first.
-///
-/// # Errors
-/// As [`tree`].
-pub fn ordered(
-    params: &Params,
-    problem: &Problem,
-    s: &Participants,
-) -> Result<(Tree, Participants), PlanError> {
-    let rows = one_row(params, problem, s)?;
-    let ordered = rows.ordered(s);
-    Ok((rows.tree, ordered))
-}
-
 /// The tree that `params` gives over the participants, and the member that each of its virtual ranks is.
 ///
 /// # Errors
@@ -93,8 +66,8 @@ pub fn rows(params: &Params, problem: &Problem, s: &Participants) -> Result<Rows
 }
 
 fn bad(params: &Params, expected: String) -> PlanError {
-    let value = params.get("edges").unwrap_or_default().chars().take(60).collect();
-    PlanError::BadParameter { name: "edges".to_owned(), value, expected }
+    let value = params.get("edges").unwrap_or_default().chars().take(60).collect::<String>();
+    PlanError::bad("edges", value, expected)
 }
 
 /// Earliest arrival first, when a message takes twice as long for each level that lies between, and a rank sends one

@@ -8,6 +8,7 @@
 use super::spec::parts;
 pub use super::spec::Spec;
 use super::{Participants, Place};
+use crate::plan::Params;
 use crate::topology::{Level, Shape};
 use crate::units::Rank;
 use std::fmt;
@@ -81,7 +82,7 @@ impl Group {
             root: self.leader,
             from: self.members.iter().map(|&i| from[i]).collect(),
             to,
-            bytes: whole.bytes,
+            ..*whole
         }
     }
 }
@@ -123,6 +124,22 @@ pub fn stages(
     stages
 }
 
+/// Returns the parameters by which each of `levels` plays `inner` and the machine `outer`.
+pub(super) fn given(levels: &[Level], inner: &str, outer: &str) -> Params {
+    let mut text: Vec<String> = levels.iter().map(|level| format!("{level}:{inner}")).collect();
+    text.push(format!("machine:{outer}"));
+    Params::new().with("levels", text.join(","))
+}
+
+/// Returns the defaults and each way to play `levels` and the machine; nothing where there are no levels.
+pub(super) fn combined(levels: &[Level], inner: &[&str], outer: &[&str]) -> Vec<Params> {
+    if levels.is_empty() {
+        return Vec::new();
+    }
+    let each = inner.iter().flat_map(|inner| outer.iter().map(|outer| given(levels, inner, outer)));
+    std::iter::once(Params::new()).chain(each).collect()
+}
+
 fn group(shape: &Shape, participants: &Participants, level: Level, left: &[usize]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for &i in left {
@@ -145,7 +162,9 @@ fn group(shape: &Shape, participants: &Participants, level: Level, left: &[usize
 
 #[cfg(test)]
 mod tests {
+    use super::super::Problem;
     use super::*;
+    use crate::collective::Collective;
     use crate::topology::{Cpu, Topology};
 
     fn shape() -> Shape {
@@ -155,7 +174,8 @@ mod tests {
     }
 
     fn participants(root: usize) -> Participants {
-        Participants { members: (0..8).collect(), root, from: vec![Place::IN; 8], to: Place::OUT, bytes: 8 }
+        let problem = Problem::flat(Collective::Bcast, 8, 8);
+        Participants { root, ..Participants::all(&problem) }
     }
 
     #[test]

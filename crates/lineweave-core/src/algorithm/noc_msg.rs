@@ -134,31 +134,12 @@ impl Tiles {
                 below[parent].push((order, member));
             }
         }
-        let mut tree = Tree { parent: vec![None], children: vec![Vec::new()] };
-        let mut order = vec![root];
-        let mut v = 0;
-        while v < order.len() {
-            below[order[v]].sort_unstable();
-            for &(_, child) in &below[order[v]] {
-                tree.children[v].push(order.len());
-                tree.children.push(Vec::new());
-                tree.parent.push(Some(v));
-                order.push(child);
-            }
-            v += 1;
-        }
-        (tree, order)
-    }
-}
-
-/// Returns the same members in the tree's order, the root first.
-pub(super) fn ordered(s: &Participants, order: &[usize]) -> Participants {
-    Participants {
-        members: order.iter().map(|&i| s.members[i]).collect(),
-        root: 0,
-        from: order.iter().map(|&i| s.from[i]).collect(),
-        to: s.to,
-        bytes: s.bytes,
+        let sorted = |mut children: Vec<(usize, usize)>| {
+            children.sort_unstable();
+            children.into_iter().map(|(_, child)| child).collect()
+        };
+        let below: Vec<Vec<usize>> = below.into_iter().map(sorted).collect();
+        Tree::breadth_first(root, &below)
     }
 }
 
@@ -185,7 +166,7 @@ impl Stream {
         let parts = chunks(0..s.bytes, chunk, b.grain());
         let longest = parts.iter().map(Range::len).max().unwrap_or(0);
         let slots = (0..slots.min(parts.len())).map(|_| b.slot(longest)).collect();
-        Ok(Stream { tree, s: ordered(s, &order), parts, slots, layout })
+        Ok(Stream { tree, s: s.in_order(&order), parts, slots, layout })
     }
 
     fn slot(&self, v: usize, i: usize) -> Region {
@@ -281,10 +262,7 @@ fn value(i: usize) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{self as algorithm, Problem};
     use super::*;
-    use crate::collective::Collective;
-    use crate::verify::verify;
     use std::collections::BTreeSet;
 
     #[test]
@@ -305,29 +283,6 @@ mod tests {
                         assert!(hops <= 1, "{members} {columns} {root}: {from} to {to}");
                         assert!(hops == 0 || links.insert((a, b, c, d)));
                     }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_root_and_shape_is_proved() {
-        for (collective, grain) in
-            [(Collective::Bcast, 1), (Collective::Reduce, 8), (Collective::Allreduce, 8)]
-        {
-            let algorithm = algorithm::find(collective, "noc-msg").unwrap();
-            for p in 1..14 {
-                for (columns, slots, chunk) in [(0, 1, 8), (3, 2, 16), (2, 3, 0)] {
-                    let root = (5 * p) / 7;
-                    let problem = Problem { root, grain, ..Problem::flat(collective, p, 40) };
-                    let params =
-                        Params::new().with("columns", columns).with("slots", slots).with("chunk", chunk);
-                    let params = match collective.rooted() {
-                        true => params,
-                        false => params.with("root", root),
-                    };
-                    let plan = algorithm.plan(&problem, &params).unwrap();
-                    verify(&plan).unwrap_or_else(|e| panic!("{collective}, {p} ranks, {params}: {e}"));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Ranks that take part in an emission, and the places of their data.
 
-use super::Problem;
+use super::{BarrierPart, Problem};
 use crate::plan::{Region, Space};
 use std::ops::Range;
 
@@ -49,6 +49,8 @@ pub struct Participants {
     pub to: Place,
     /// Message length in bytes.
     pub bytes: usize,
+    /// Part of a barrier that is emitted; `Full` for every other collective.
+    pub phase: BarrierPart,
 }
 
 impl Participants {
@@ -61,6 +63,18 @@ impl Participants {
             from: vec![Place::IN; ranks],
             to: Place::OUT,
             bytes: problem.bytes,
+            phase: BarrierPart::Full,
+        }
+    }
+
+    /// Returns the members at these indices, in this order and rooted at the first.
+    #[must_use]
+    pub fn in_order(&self, order: &[usize]) -> Participants {
+        Participants {
+            members: order.iter().map(|&i| self.members[i]).collect(),
+            root: 0,
+            from: order.iter().map(|&i| self.from[i]).collect(),
+            ..*self
         }
     }
 

@@ -68,13 +68,7 @@ pub fn energy(tree: &Tree) -> u64 {
 /// Chains in groups of about the square root of p, then a chain of the groups' first.
 pub fn two_phase(p: usize) -> Tree {
     let group = (1..=p).find(|g| g * g >= p).unwrap_or(1);
-    let parent = |v: usize| if v % group == 0 { v - group } else { v - 1 };
-    let mut tree = Tree { parent: vec![None; p], children: vec![Vec::new(); p] };
-    for v in 1..p {
-        tree.parent[v] = Some(parent(v));
-        tree.children[parent(v)].push(v);
-    }
-    tree
+    Tree::of(p, |v| if v % group == 0 { v - group } else { v - 1 })
 }
 
 /// Nothing has this little.

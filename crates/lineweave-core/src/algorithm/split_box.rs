@@ -45,16 +45,8 @@ pub(super) const LAYOUT: ParamSpec =
 
 /// Returns whether MPICH's algorithm for short messages is to be taken, where it is for up to `most` bytes.
 pub(super) fn short(params: &Params, bytes: usize, most: usize) -> Result<bool, PlanError> {
-    match params.get("method").unwrap_or("auto") {
-        "auto" => Ok(bytes <= most),
-        "short" => Ok(true),
-        "long" => Ok(false),
-        other => Err(PlanError::BadParameter {
-            name: "method".to_owned(),
-            value: other.to_owned(),
-            expected: "auto, short or long".to_owned(),
-        }),
-    }
+    let auto = bytes <= most;
+    params.one_of("method", auto, &[("auto", auto), ("short", true), ("long", false)])
 }
 
 /// A way to send and receive between any two ranks of a plan.

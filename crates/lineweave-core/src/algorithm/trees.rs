@@ -26,7 +26,7 @@ pub struct Tree {
 
 impl Tree {
     /// A tree from the parent of each virtual rank above 0; children in ascending order.
-    fn of(p: usize, parent: impl Fn(usize) -> usize) -> Tree {
+    pub(super) fn of(p: usize, parent: impl Fn(usize) -> usize) -> Tree {
         let mut tree = Tree { parent: vec![None; p], children: vec![Vec::new(); p] };
         for v in 1..p {
             tree.adopt(parent(v), v);
@@ -90,9 +90,7 @@ impl Tree {
     /// and aligned to powers of two; the farthest child, with the largest subtree, comes first. A scatter goes
     /// down it, and a fold up it combines neighbours.
     pub fn halving(p: usize) -> Tree {
-        let mut tree = Tree::of(p, |v| v & (v - 1));
-        tree.children.iter_mut().for_each(|c| c.reverse());
-        tree
+        Tree::digits(p, 2)
     }
 
     /// K-nomial (`k >= 2`; a smaller `k` is taken as 2): the parent of `v` is `v` without its highest digit to
@@ -200,27 +198,37 @@ impl Tree {
             order.push(v);
             stack.extend(self.children[v].iter().rev());
         }
-        (self.preorder(), order)
+        let mut number = vec![0; self.len()];
+        order.iter().enumerate().for_each(|(n, &v)| number[v] = n);
+        let tree = Tree {
+            parent: order.iter().map(|&v| self.parent[v].map(|p| number[p])).collect(),
+            children: order.iter().map(|&v| self.children[v].iter().map(|&c| number[c]).collect()).collect(),
+        };
+        (tree, order)
     }
 
     /// Returns the tree of the same shape, numbered depth first: the subtree of `v` is `v .. v + sizes()[v]`.
     #[must_use]
     pub fn preorder(&self) -> Tree {
-        let sizes = self.sizes();
-        let mut number = vec![0; self.len()];
-        for v in 0..self.len() {
-            let mut next = number[v] + 1;
-            for &child in &self.children[v] {
-                number[child] = next;
-                next += sizes[child];
+        self.renumbered().0
+    }
+
+    /// Returns the tree from `root` of members whose children are `below` them, numbered level by level, and the
+    /// member that each of its virtual ranks is.
+    pub fn breadth_first(root: usize, below: &[Vec<usize>]) -> (Tree, Vec<usize>) {
+        let mut tree = Tree { parent: vec![None], children: vec![Vec::new()] };
+        let mut members = vec![root];
+        let mut v = 0;
+        while let Some(&member) = members.get(v) {
+            for &child in &below[member] {
+                tree.parent.push(Some(v));
+                tree.children[v].push(members.len());
+                tree.children.push(Vec::new());
+                members.push(child);
             }
+            v += 1;
         }
-        let mut tree = Tree { parent: vec![None; self.len()], children: vec![Vec::new(); self.len()] };
-        for v in 0..self.len() {
-            tree.parent[number[v]] = self.parent[v].map(|p| number[p]);
-            tree.children[number[v]] = self.children[v].iter().map(|&c| number[c]).collect();
-        }
-        tree
+        (tree, members)
     }
 }
 
@@ -338,7 +346,6 @@ mod tests {
             }
         }
         assert_eq!(Tree::halving(8).children[0], vec![4, 2, 1]);
-        assert_eq!(Tree::digits(70, 2), Tree::halving(70));
         assert_eq!(Tree::digits(32, 4).children[16], vec![28, 24, 20, 19, 18, 17]);
     }
 

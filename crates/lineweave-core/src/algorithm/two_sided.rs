@@ -66,17 +66,7 @@ impl TwoSided {
         let lines = if slots > 1 && whole > 64 { whole / 32 * 32 / grain * grain } else { whole };
         let chunk = lines.max(grain);
         let ranks = b.ranks();
-        let unset = match params.get("unset").unwrap_or("yes") {
-            "yes" => true,
-            "no" => false,
-            other => {
-                return Err(PlanError::BadParameter {
-                    name: "unset".to_owned(),
-                    value: other.to_owned(),
-                    expected: "yes or no".to_owned(),
-                })
-            }
-        };
+        let unset = params.one_of("unset", true, &[("yes", true), ("no", false)])?;
         Ok(TwoSided {
             sent: b.flags("sent", layout, ranks),
             ready: b.flags("ready", layout, ranks),

@@ -285,42 +285,14 @@ mod tests {
     use crate::model::Values;
     use crate::topology::Cpu;
 
-    /// Prices of a `Sitting`, asked for holder by holder.
-    struct OneByOne<'a>(Sitting<'a>);
-
-    impl Prices for OneByOne<'_> {
-        fn protocol(&self) -> Protocol {
-            self.0.protocol()
-        }
-        fn hit(&self) -> u64 {
-            self.0.hit()
-        }
-        fn read(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
-            self.0.read(core, from, home, state)
-        }
-        fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
-            self.0.own(core, from, home, state)
-        }
-        fn memory(&mut self, now: Picos, core: u32, home: u32) -> (Picos, u64) {
-            self.0.memory(now, core, home)
-        }
-        fn service(&self, found: Found, transfer: u64) -> u64 {
-            self.0.service(found, transfer)
-        }
-        fn nth(&self, found: Found, nth: u64, first: u64) -> u64 {
-            self.0.nth(found, nth, first)
-        }
-        fn upgrade(&self) -> Option<u64> {
-            self.0.upgrade()
-        }
-    }
-
     #[test]
     fn a_line_that_many_share_costs_the_same_by_groups_as_one_by_one() {
         let cpu = |c: usize| Cpu { os: c, core: c / 2, l3: c / 8, numa: c / 16, package: c / 32, kind: 0 };
         let shape = Shape::on((0..64).map(cpu).collect());
         let model = Values::default().model();
-        let (mut groups, mut alone) = (Sitting::of(&model, &shape), OneByOne(Sitting::of(&model, &shape)));
+        let mut groups = Sitting::of(&model, &shape);
+        // Asked for holder by holder.
+        let mut alone = Sitting { groups: None, ..groups.clone() };
         assert!(groups.groups(3).is_some() && alone.groups(3).is_none());
         for step in [1, 5, 27, 39] {
             let (mut one, mut other) = (Line::new(40, Some(9)), Line::new(40, Some(9)));

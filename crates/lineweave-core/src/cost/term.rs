@@ -1,6 +1,7 @@
 //! The parameters that a critical path is made of, by name.
 
 use crate::model::{Fitted, LevelCosts, Model};
+use crate::names::named;
 use crate::topology::Level;
 use std::fmt;
 
@@ -19,17 +20,7 @@ pub enum Part {
     Run,
 }
 
-impl Part {
-    fn name(self) -> &'static str {
-        match self {
-            Part::Set => "set",
-            Part::Wait => "wait",
-            Part::Move => "move",
-            Part::Fold => "fold",
-            Part::Run => "run",
-        }
-    }
-}
+named!(Part, Set = "set", Wait = "wait", Move = "move", Fold = "fold", Run = "run");
 
 /// A parameter of the model as it enters a cost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -98,7 +89,7 @@ impl fmt::Display for Term {
             Term::Transfer(level) => format!("copy[get,put]@{level}"),
             Term::Attach => "attach".to_owned(),
             Term::Fold => "fold".to_owned(),
-            Term::Overhead(part) => format!("overhead[{}]", part.name()),
+            Term::Overhead(part) => format!("overhead[{part}]"),
             Term::Yield => "wake[yield]".to_owned(),
         };
         f.pad(&text)

@@ -3,6 +3,7 @@
 use super::read::{value, Read};
 use super::tree::{Entry, Table};
 use super::Value;
+use crate::names::named;
 
 /// The most lines or accesses that a count of them may name.
 const MOST_LINES: f64 = 1024.0;
@@ -20,19 +21,7 @@ pub enum Protocol {
     Gols,
 }
 
-impl Protocol {
-    /// Every protocol.
-    pub const ALL: [Protocol; 3] = [Protocol::Mesi, Protocol::Mesif, Protocol::Gols];
-
-    /// The name in machine files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Mesi => "mesi",
-            Protocol::Mesif => "mesif",
-            Protocol::Gols => "gols",
-        }
-    }
-}
+named!(Protocol, Mesi = "mesi", Mesif = "mesif", Gols = "gols");
 
 /// The caches of a machine as a simulation needs them; a description may do without.
 #[derive(Clone, PartialEq, Debug)]

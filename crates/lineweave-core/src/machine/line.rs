@@ -1,6 +1,7 @@
 //! Costs of moving one line, or several, by location and state: the parameters of Ramos & Hoefler 2013.
 
 use super::Value;
+use crate::names::named;
 
 /// State of a line in the cache of the core that is asked for it (Ramos & Hoefler, Tables 1.1 to 1.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -17,21 +18,7 @@ pub enum State {
     F,
 }
 
-impl State {
-    /// Every state.
-    pub const ALL: [State; 5] = [State::M, State::E, State::S, State::I, State::F];
-
-    /// The letter in machine files and papers.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::M => "M",
-            State::E => "E",
-            State::S => "S",
-            State::I => "I",
-            State::F => "F",
-        }
-    }
-}
+named!(State, M = "M", E = "E", S = "S", I = "I", F = "F");
 
 /// Location of a line, seen from the core that reads it (Ramos & Hoefler, section 1.3.2 and Tables 1.6 and 1.7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -50,29 +37,17 @@ pub enum Location {
     Machine,
 }
 
+named!(
+    Location,
+    Core = "core",
+    Adjacent = "adjacent",
+    Middle = "middle",
+    Farthest = "farthest",
+    Package = "package",
+    Machine = "machine",
+);
+
 impl Location {
-    /// Every location, nearest first.
-    pub const ALL: [Location; 6] = [
-        Location::Core,
-        Location::Adjacent,
-        Location::Middle,
-        Location::Farthest,
-        Location::Package,
-        Location::Machine,
-    ];
-
-    /// The name in machine files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Location::Core => "core",
-            Location::Adjacent => "adjacent",
-            Location::Middle => "middle",
-            Location::Farthest => "farthest",
-            Location::Package => "package",
-            Location::Machine => "machine",
-        }
-    }
-
     /// The index in the paper's R: `L`, `R`, `P` or `N`.
     pub fn letter(self) -> char {
         match self {

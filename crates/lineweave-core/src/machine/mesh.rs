@@ -3,6 +3,7 @@
 use super::read::{number, value};
 use super::tree::{Entry, Table};
 use super::{Machine, MachineError, Value};
+use crate::names::{named, read_back};
 use std::fmt;
 use std::str::FromStr;
 
@@ -28,41 +29,10 @@ pub enum Arbiter {
     Inputs,
 }
 
-macro_rules! named {
-    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
-        impl $type {
-            /// Every one.
-            pub const ALL: &'static [$type] = &[$($type::$variant),+];
-
-            /// The name in machine files.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($type::$variant => $name),+
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = String;
-
-            fn from_str(name: &str) -> Result<$type, String> {
-                $type::ALL.iter().copied().find(|x| x.name() == name).ok_or_else(|| {
-                    let known: Vec<&str> = $type::ALL.iter().map(|x| x.name()).collect();
-                    format!(concat!("unknown ", $what, " `{}`: expected {}"), name, known.join(", "))
-                })
-            }
-        }
-    };
-}
-
-named!(Routing, "routing", Xy = "xy", Yx = "yx", TorusXy = "torus-xy");
-named!(Arbiter, "arbiter", Fifo = "fifo", Inputs = "inputs");
+named!(Routing, Xy = "xy", Yx = "yx", TorusXy = "torus-xy");
+read_back!(Routing, String, |name| format!("unknown routing `{name}`: expected xy, yx, torus-xy"));
+named!(Arbiter, Fifo = "fifo", Inputs = "inputs");
+read_back!(Arbiter, String, |name| format!("unknown arbiter `{name}`: expected fifo, inputs"));
 
 /// Tiles of the mesh at which memory controllers sit: `0,0 5,0`.
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
@@ -169,7 +139,7 @@ pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
         columns: count("columns")?,
         rows: count("rows")?,
         cores_per_tile: count("cores_per_tile")?,
-        routing: value(table.get("routing")?, named)?,
+        routing: value(table.get("routing")?, by_name)?,
         hop_ns: number("hop_ns")?,
         mesh_mhz: number("mesh_mhz")?,
         link_bytes: count("link_bytes")?,
@@ -179,7 +149,7 @@ pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
         box_lines: count("box_lines")?,
         port_ns: number("port_ns")?,
         buffer_flits: count("buffer_flits")?,
-        arbiter: value(table.get("arbiter")?, named)?,
+        arbiter: value(table.get("arbiter")?, by_name)?,
         box_ns: number("box_ns")?,
         memory_read_ns: number("memory_read_ns")?,
         memory_write_ns: number("memory_write_ns")?,
@@ -193,7 +163,7 @@ pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
     })
 }
 
-fn named<T: FromStr<Err = String>>(entry: &Entry<'_>) -> Result<T, MachineError> {
+fn by_name<T: FromStr<Err = String>>(entry: &Entry<'_>) -> Result<T, MachineError> {
     entry.text()?.parse().map_err(|e: String| entry.bad(e))
 }
 

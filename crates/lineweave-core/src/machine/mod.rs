@@ -30,6 +30,7 @@ pub use pairs::{Matrix, MatrixFile, Measured};
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
 
+use crate::names::named;
 use crate::topology::{Cpu, Level, Topology};
 
 /// Kind of evidence for a value.
@@ -45,20 +46,7 @@ pub enum Status {
     Unknown,
 }
 
-impl Status {
-    /// Every status.
-    pub const ALL: [Status; 4] = [Status::Measured, Status::Cited, Status::Inferred, Status::Unknown];
-
-    /// The name in machine files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Measured => "measured",
-            Status::Cited => "cited",
-            Status::Inferred => "inferred",
-            Status::Unknown => "unknown",
-        }
-    }
-}
+named!(Status, Measured = "measured", Cited = "cited", Inferred = "inferred", Unknown = "unknown");
 
 /// A value and where it comes from. `T` is `f64`, or `String` for a topology.
 #[derive(Clone, PartialEq, Debug)]

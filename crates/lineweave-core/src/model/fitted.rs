@@ -1,5 +1,6 @@
 //! One number of a model, with what is known about it.
 
+use crate::names::named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -17,16 +18,7 @@ pub enum Provenance {
     Assumed,
 }
 
-impl fmt::Display for Provenance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Provenance::Measured => "measured",
-            Provenance::Cited => "cited",
-            Provenance::Inferred => "inferred",
-            Provenance::Assumed => "assumed",
-        })
-    }
-}
+named!(Provenance, Measured = "measured", Cited = "cited", Inferred = "inferred", Assumed = "assumed");
 
 /// A parameter: value, 95 % confidence interval and provenance. Nanoseconds unless its place says otherwise.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

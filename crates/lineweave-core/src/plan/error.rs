@@ -2,6 +2,7 @@
 
 use crate::collective::Collective;
 use crate::names::did_you_mean;
+use std::fmt;
 
 /// Why a plan cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,4 +90,11 @@ pub enum PlanError {
         /// In words.
         why: String,
     },
+}
+
+impl PlanError {
+    /// Returns the error of a parameter with a value it cannot take.
+    pub fn bad(name: &str, value: impl fmt::Display, expected: impl Into<String>) -> PlanError {
+        PlanError::BadParameter { name: name.to_owned(), value: value.to_string(), expected: expected.into() }
+    }
 }

@@ -103,11 +103,8 @@ impl Plan {
             Home::Node(node) => {
                 let sits = |&rank: &usize| shape.cpu(Rank::from(rank)).numa == node;
                 let first = (0..self.ranks).find(sits).map(Rank::from);
-                Some(first.ok_or_else(|| PlanError::BadParameter {
-                    name: "home".to_owned(),
-                    value: home.to_string(),
-                    expected: "a NUMA node on which a rank sits".to_owned(),
-                })?)
+                let expected = "a NUMA node on which a rank sits";
+                Some(first.ok_or_else(|| PlanError::bad("home", home, expected))?)
             }
         };
         let users = self.users();

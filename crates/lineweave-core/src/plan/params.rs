@@ -36,12 +36,24 @@ impl Params {
     {
         match self.get(name) {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|e: T::Err| PlanError::BadParameter {
-                name: name.to_owned(),
-                value: text.to_owned(),
-                expected: e.to_string(),
-            }),
+            Some(text) => text.parse().map_err(|e: T::Err| PlanError::bad(name, text, e.to_string())),
         }
+    }
+
+    /// Returns the value that goes with the word of a parameter, or the default where it is left out.
+    pub fn one_of<T: Copy>(
+        &self,
+        name: &'static str,
+        default: T,
+        words: &[(&str, T)],
+    ) -> Result<T, PlanError> {
+        let Some(text) = self.get(name) else { return Ok(default) };
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|&(_, value)| value).ok_or_else(|| {
+            let known = words.iter().map(|&(word, _)| word).collect::<Vec<_>>().join(", ");
+            let expected = known.rsplit_once(", ").map(|(others, last)| format!("{others} or {last}"));
+            PlanError::bad(name, text, expected.unwrap_or(known))
+        })
     }
 
     /// A whole number within `range`, or its default.
@@ -55,7 +67,7 @@ impl Params {
             end => format!("a whole number from {} to {}", range.start, end - 1),
         };
         let value = self.get(name).map_or_else(|| default.to_string(), str::to_owned);
-        Err(PlanError::BadParameter { name: name.to_owned(), value, expected })
+        Err(PlanError::bad(name, value, expected))
     }
 }
 
@@ -80,6 +92,11 @@ mod tests {
             said(Params::new().with("k", "x"), 1..64),
             "parameter k=x: expected a whole number from 1 to 63"
         );
+        let words = [("each", 1), ("shared", 2), ("binary", 3)];
+        let one_of = |text: &str| Params::new().with("k", text).one_of("k", 2, &words);
+        assert_eq!((one_of("binary"), Params::new().one_of("k", 2, &words)), (Ok(3), Ok(2)));
+        let error = one_of("all").unwrap_err();
+        assert_eq!(error.to_string(), "parameter k=all: expected each, shared or binary");
         assert_eq!(said(params, 1..usize::MAX), "parameter k=0: expected a whole number from 1 on");
     }
 }

@@ -1,9 +1,8 @@
 //! The placement of ranks on hardware threads: core by core, or all threads of a core first.
 
 use super::Topology;
+use crate::names::{named, read_back};
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 /// In which order ranks take the hardware threads of cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -16,33 +15,8 @@ pub enum Placement {
     Core,
 }
 
-impl Placement {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Placement::Thread => "thread",
-            Placement::Core => "core",
-        }
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Placement {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Placement, String> {
-        match name {
-            "thread" => Ok(Placement::Thread),
-            "core" => Ok(Placement::Core),
-            _ => Err(format!("unknown placement `{name}`: expected core or thread")),
-        }
-    }
-}
+named!(Placement, Thread = "thread", Core = "core");
+read_back!(Placement, String, |name| format!("unknown placement `{name}`: expected core or thread"));
 
 impl Topology {
     /// Returns the number of cores.

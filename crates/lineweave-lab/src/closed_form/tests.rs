@@ -1,7 +1,6 @@
 //! Comparison of closed forms with the played plan: the cases in which they agree, those in which they part, and the reasons.
 
 use super::*;
-use crate::models::tau_lop::Start;
 use crate::models::LogNp;
 use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
@@ -36,7 +35,6 @@ fn estimates(model: &Model, segment: u64) -> Estimates {
     // The same at every tau: what differs is then not contention.
     copy.taus = vec![1, 1 << 20];
     copy.cost.iter_mut().for_each(|row| row.push(row[0]));
-    let start = Start { software: f(0.0), protocol: f(0.0), threshold: u64::MAX };
     let sync = vec![(1, signal.inferred(0.5)), (1 << 20, signal.inferred(0.5))];
     let way = Way { segment, ..Way::MPICH };
     let missing =
@@ -48,9 +46,9 @@ fn estimates(model: &Model, segment: u64) -> Estimates {
         logp: Err(missing("LogP")),
         loggp: Err(missing("LogGP")),
         plogp: Err(missing("PLogP")),
-        log_np: Ok(LogNp::two(Surface::line(f(50.0), f(0.125)))),
+        log_np: Ok(LogNp { overhead: Surface::line(f(50.0), f(0.125)) }),
         mlog_np: Err(missing("mlog_nP")),
-        tau_lop: Ok(TauLop { copy, sync, start, packing: None, way }),
+        tau_lop: Ok(TauLop { copy, sync, start: f(0.0), way }),
         put_get: Err(missing("put/get")),
         min_max: Err(missing("min-max, best")),
         min_max_worst: Err(missing("min-max, worst")),

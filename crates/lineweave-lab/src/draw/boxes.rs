@@ -1,6 +1,7 @@
 //! A machine as nested boxes: packages, NUMA nodes, last-level caches, cores, threads; and a tree of ranks over them.
 
-use super::shared::{leaves, LARGE};
+use super::legend::in_order;
+use super::shared::{leaves, root_of, LARGE};
 use super::svg::{Anchor, Point, Stroke, Svg};
 use super::{large_machine, PAPER, RULE, SOFT, TRANSFER};
 use lineweave_core::topology::{Level, Topology};
@@ -57,8 +58,7 @@ pub fn machine(topology: &Topology, title: &str, detail: &str, tree: &[(usize, u
             svg.arc((a.0 + dx, a.1 + dy), (b.0 - dx, b.1 - dy), 0.12, arrow);
         }
     }
-    let first = tree.iter().map(|t| t.0).find(|root| tree.iter().all(|t| t.1 != *root));
-    if let Some(at) = first.and_then(centre) {
+    if let Some(at) = root_of(tree).and_then(centre) {
         svg.circle(at, scale.thread * 0.5 + 1.0, "none", Stroke { width: 2.5, ..arrow });
     }
     let width = (root.size.0 + 2.0 * LEFT).max(Svg::heading_width(title, detail));
@@ -103,14 +103,7 @@ fn node(
     let mut children = Vec::new();
     match below.split_first() {
         Some((&next, rest)) => {
-            let mut ids: Vec<usize> = Vec::new();
-            for &cpu in cpus {
-                let id = topology.cpus[cpu].id(next);
-                if !ids.contains(&id) {
-                    ids.push(id);
-                }
-            }
-            for id in ids {
+            for id in in_order(cpus.iter().map(|&cpu| topology.cpus[cpu].id(next))) {
                 let members: Vec<usize> =
                     cpus.iter().copied().filter(|&c| topology.cpus[c].id(next) == id).collect();
                 let name = format!("{} {id}", word(next));

@@ -2,6 +2,7 @@
 
 use super::axis::{number, Axis, Range, Scale};
 use super::colours::SERIES;
+use super::legend::in_order;
 use super::svg::{width_of, Anchor, Point, Stroke, Svg};
 use super::{INK, PAPER, RULE, SOFT};
 
@@ -85,8 +86,9 @@ pub struct Chart {
 pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
     let mut svg = Svg::default();
     svg.heading(title, detail);
-    let keys = keys(charts);
-    let colour = |key: &str| SERIES[keys.iter().position(|k| k == key).unwrap_or(0) % SERIES.len()];
+    let coloured = charts.iter().flat_map(|c| &c.series).filter(|s| s.mark != Mark::Band);
+    let keys = in_order(coloured.map(|s| s.colour_of.as_str()));
+    let colour = |key: &str| SERIES[keys.iter().position(|k| *k == key).unwrap_or(0) % SERIES.len()];
     let columns = charts.len().clamp(1, 2);
     let mut top = TOP;
     for row in charts.chunks(2) {
@@ -101,17 +103,6 @@ pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
         .max(width_of(detail, 12.0) + 40.0)
         .max(width_of(title, 17.0) + 40.0);
     svg.finish(width, top - 14.0, title)
-}
-
-/// Names that have colours, in the order of their first use.
-fn keys(charts: &[Chart]) -> Vec<String> {
-    let mut keys: Vec<String> = Vec::new();
-    for series in charts.iter().flat_map(|c| &c.series).filter(|s| s.mark != Mark::Band) {
-        if !keys.contains(&series.colour_of) {
-            keys.push(series.colour_of.clone());
-        }
-    }
-    keys
 }
 
 fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'static str) {

@@ -38,6 +38,19 @@ pub(super) const FILLS: [&str; 9] =
 pub(super) const SHADES: [&str; 8] =
     [PAPER, "#fff3d6", "#fee0a6", "#fdc26d", "#f99a3d", "#ec6b1e", "#c8420c", "#8a2506"];
 
+/// Returns the shade of a value between `low` and `high`, by logarithm; the background's for none, and a middle one where there is
+/// nothing to compare. The darkest shade is left out.
+pub(super) fn shade(value: Option<f64>, low: f64, high: f64) -> &'static str {
+    match value {
+        None => SHADES[0],
+        Some(_) if high <= low => SHADES[3],
+        Some(value) => {
+            let share = (value / low).ln() / (high / low).ln();
+            SHADES[1 + (share * (SHADES.len() - 3) as f64).round() as usize]
+        }
+    }
+}
+
 /// Marks: on paper, and on a dark page.
 const MARKS: [(&str, &str); 17] = [
     (INK, "#e5e7eb"),

@@ -1,6 +1,7 @@
 //! Times over sizes, both axes by logarithm: one panel an algorithm, one curve a model, points for what was measured.
 
 use super::colours::SERIES;
+use super::legend::in_order;
 use super::svg::{Anchor, Stroke, Svg};
 use super::{INK, PAPER, RULE, SOFT};
 use lineweave_core::units::{Bytes, Nanos};
@@ -74,12 +75,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
     };
     let (x, y) = (range(|p| p.0, labels.base), range(|p| p.1, 10.0));
     let wide = if panels.len() == 1 { ALONE } else { WIDTH };
-    let mut names: Vec<&str> = Vec::new();
-    for curve in panels.iter().flat_map(|p| &p.curves) {
-        if !names.contains(&curve.name.as_str()) {
-            names.push(&curve.name);
-        }
-    }
+    let names = in_order(panels.iter().flat_map(|p| &p.curves).map(|c| c.name.as_str()));
     for (i, panel) in panels.iter().enumerate() {
         let corner = (LEFT + (i % 2) as f64 * (WIDTH + GAP), TOP + (i / 2) as f64 * (HEIGHT + GAP));
         let at = |p: &(f64, f64)| {

@@ -126,7 +126,6 @@ mod tests {
         let load = Load {
             columns: 2,
             rows: 1,
-            torus: false,
             time: Picos(100),
             ports: vec![port; 2],
             links: vec![[Picos(25), Picos(0), Picos(0), Picos(0)], [Picos(0); 4]],

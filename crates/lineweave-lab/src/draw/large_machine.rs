@@ -1,6 +1,6 @@
 //! A large machine as boxes of its caches, one of them open, and a tree of ranks over them.
 
-use super::shared::{joined, Leaf, OPEN};
+use super::shared::{joined, root_of, Leaf, OPEN};
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{INK, PAPER, SOFT, TRANSFER};
 use lineweave_core::topology::Topology;
@@ -98,7 +98,7 @@ pub(super) fn draw(
         width = width.max(LEFT * 2.0 + broad);
         top = bottom;
     }
-    if let Some(root) = tree.iter().map(|t| t.0).find(|root| tree.iter().all(|t| t.1 != *root)) {
+    if let Some(root) = root_of(tree) {
         if let Some(leaf) = leaves.iter().position(|leaf| leaf.cpus.contains(&root)) {
             svg.outline(
                 (corners[leaf].0 - 2.0, corners[leaf].1 - 2.0),

@@ -1,6 +1,6 @@
 //! Costs between the caches of a large machine, and between the CPUs of one of them.
 
-use super::colours::SHADES;
+use super::colours;
 use super::shared::{joined, Leaf, OPEN};
 use super::svg::{room_of, Anchor, Stroke, Svg};
 use super::{INK, PAPER, SOFT, TRANSFER};
@@ -40,14 +40,7 @@ pub(super) fn draw(
         open.iter().map(|a| open.iter().map(|b| extent(&[*a], &[*b])).collect()).collect();
     let middles = || table.iter().chain(&within).flatten().flatten().map(|e| e[1]);
     let (low, high) = (middles().fold(f64::INFINITY, f64::min), middles().fold(0.0, f64::max));
-    let shade = |extent: Extent| match extent {
-        None => SHADES[0],
-        Some(_) if high <= low => SHADES[3],
-        Some([_, ns, _]) => {
-            let share = (ns / low).ln() / (high / low).ln();
-            SHADES[1 + (share * (SHADES.len() - 3) as f64).round() as usize]
-        }
-    };
+    let shade = |extent: Extent| colours::shade(extent.map(|e| e[1]), low, high);
     let said = |extent: Extent| match extent {
         None => "not known".to_owned(),
         Some([low, _, high]) if Nanos(low).to_string() == Nanos(high).to_string() => Nanos(low).to_string(),

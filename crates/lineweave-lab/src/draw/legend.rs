@@ -10,6 +10,17 @@ const GAP: f64 = 18.0;
 const ROW: f64 = 20.0;
 const SIZE: f64 = 11.0;
 
+/// Returns what is named, each once, in the order of first use.
+pub(super) fn in_order<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
 /// Draws a mark within the 24 units to the right of a point, in the middle of its height.
 type Draw<'a> = dyn Fn(&mut Svg, Point) + 'a;
 

@@ -1,6 +1,7 @@
 //! A table of names as coloured cells, with a legend: which algorithm is chosen where.
 
 use super::colours::FILLS;
+use super::legend::in_order;
 use super::svg::{room_of, Anchor, Svg};
 use super::{INK, INK_ON_PALE, PAPER, SOFT};
 
@@ -19,12 +20,7 @@ pub struct Cell {
 /// Draws rows of cells, under the names of the columns and beside those of the rows. A number in each cell is the
 /// name's in the legend.
 pub fn map(title: &str, detail: &str, columns: &[String], rows: &[(String, Vec<Cell>)]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for name in rows.iter().flat_map(|r| &r.1).filter_map(|c| c.name.as_deref()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = in_order(rows.iter().flat_map(|r| &r.1).filter_map(|c| c.name.as_deref()));
     let left = rows.iter().map(|r| room_of(&r.0, 11.0)).fold(40.0, f64::max) + 24.0;
     let mut svg = Svg::default();
     svg.heading(title, detail);

@@ -1,6 +1,6 @@
 //! Costs between CPUs, for every pair of them.
 
-use super::colours::SHADES;
+use super::colours::{self, SHADES};
 use super::shared::{leaves, LARGE};
 use super::svg::{room_of, Anchor, Stroke, Svg};
 use super::{large_pairs, INK, INK_ON_PALE, PAPER, SOFT, TRANSFER};
@@ -45,15 +45,7 @@ pub fn pairs(
     }
     let low = levels.values().flatten().map(|e| e.0).fold(f64::INFINITY, f64::min);
     let high = levels.values().flatten().map(|e| e.1).fold(0.0, f64::max);
-    let shade = |ns: Option<f64>| match ns {
-        None => SHADES[0],
-        // Of one distance there is nothing to compare.
-        Some(_) if high <= low => SHADES[3],
-        Some(ns) => {
-            let share = (ns / low).ln() / (high / low).ln();
-            SHADES[1 + (share * (SHADES.len() - 3) as f64).round() as usize]
-        }
-    };
+    let shade = |ns: Option<f64>| colours::shade(ns, low, high);
     let mut svg = Svg::default();
     svg.heading(title, &which);
     let name = |level: Level, extent: Option<(f64, f64)>| match extent {

@@ -1,7 +1,7 @@
 //! A few values a row on one axis, by logarithm: narrow enough for a phone, with its numbers beside it.
 
 use super::colours::SERIES;
-use super::legend::Legend;
+use super::legend::{in_order, Legend};
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{FOLD, INK, PALE, PAPER, RULE, SOFT, TRANSFER, WRONG};
 
@@ -75,18 +75,10 @@ pub fn rows(title: &str, rows: &[Row], unit: fn(f64) -> String) -> String {
             free = at + half + 6.0;
         }
     }
-    let mut others: Vec<&str> = Vec::new();
-    for name in rows.iter().flat_map(|r| &r.signs).filter_map(|s| {
-        if let Sign::Other(name, _) = s {
-            Some(name)
-        } else {
-            None
-        }
-    }) {
-        if !others.contains(&name.as_str()) {
-            others.push(name);
-        }
-    }
+    let others = in_order(rows.iter().flat_map(|r| &r.signs).filter_map(|s| match s {
+        Sign::Other(name, _) => Some(name.as_str()),
+        _ => None,
+    }));
     for (i, row) in rows.iter().enumerate() {
         let y = TOP + (i as f64 + 0.5) * ROW;
         svg.open(&format!("{}: {}", row.label, row.note));

@@ -77,6 +77,11 @@ pub(super) fn through(tree: &[(usize, usize)], cpus: usize) -> Vec<usize> {
     tree.iter().map(|&(_, taker)| heard.get(taker).copied().unwrap_or(1)).collect()
 }
 
+/// Returns the first of those who tell others and whom nobody tells.
+pub(super) fn root_of(tree: &[(usize, usize)]) -> Option<usize> {
+    tree.iter().map(|t| t.0).find(|root| tree.iter().all(|t| t.1 != *root))
+}
+
 /// Returns the pairs of leaves that a tree joins: how many pairs, and how many CPUs hear through them.
 pub(super) fn joined(
     tree: &[(usize, usize)],

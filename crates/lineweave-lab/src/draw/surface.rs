@@ -1,6 +1,6 @@
 //! L(m, tau) as tables of shades: a column a length, a row a number of transfers at a time.
 
-use super::colours::SHADES;
+use super::colours::{self, SHADES};
 use super::svg::{Anchor, Svg};
 use super::{INK, INK_ON_PALE, PAPER, SOFT};
 use lineweave_core::units::{Bytes, Nanos};
@@ -33,12 +33,8 @@ pub fn surfaces(title: &str, detail: &str, bytes: &[usize], tables: &[Sampled]) 
     let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let high = rates.iter().copied().fold(0.0, f64::max);
     let shade = |rate: Option<f64>| match rate {
-        None => SHADES[0],
         Some(_) if high <= low => SHADES[2],
-        Some(rate) => {
-            let share = (rate / low).ln() / (high / low).ln();
-            SHADES[1 + (share * (SHADES.len() - 3) as f64).round() as usize]
-        }
+        rate => colours::shade(rate, low, high),
     };
     let mut svg = Svg::default();
     svg.heading(title, detail);

@@ -13,7 +13,7 @@
 
 use super::loggp::LogGp;
 use super::stages::Form;
-use super::tau_lop::{Start, TauLop, Way};
+use super::tau_lop::{TauLop, Way};
 use lineweave_core::model::{weighted, Fitted, Observation, Point, Provenance, Surface};
 
 /// A time of `tau` exchanges of `bytes` bytes at once.
@@ -84,11 +84,10 @@ pub fn fit(timed: &Timed) -> Option<Channel> {
     let copy = Surface::from_points(&copies.collect::<Vec<_>>())?;
     let surface =
         |list: &[Exchange]| Surface::from_points(&list.iter().map(|e| point(e, e.nanos)).collect::<Vec<_>>());
-    let zero = Fitted::new(0.0, Provenance::Inferred);
-    let start = Start { software: zero, protocol: zero, threshold: u64::MAX };
+    let start = Fitted::new(0.0, Provenance::Inferred);
     let way = Way { segment: 0, transfers: 1, back_to_back: false };
     Some(Channel {
-        tau_lop: TauLop { copy, sync, start, packing: None, way },
+        tau_lop: TauLop { copy, sync, start, way },
         loggp: loggp(timed)?,
         gamma: surface(&timed.folds),
         copies: surface(&timed.copies),

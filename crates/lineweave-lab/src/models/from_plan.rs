@@ -27,8 +27,6 @@ pub struct Schedule {
     pub stages: Vec<Stage>,
     /// Children of each rank, root first, where all messages go down, or up, one tree (of a barrier: up and down).
     pub children: Option<Vec<Vec<usize>>>,
-    /// Messages that a rank receives in all, where every rank receives equally many.
-    pub each: Option<usize>,
 }
 
 /// A message of a stage.
@@ -62,7 +60,6 @@ impl Schedule {
             collective: plan.collective,
             stages: stages(plan.ranks, &messages),
             children: tree(plan, &messages),
-            each: each(plan.ranks, &messages),
         }
     }
 
@@ -321,12 +318,6 @@ fn tree(plan: &Plan, messages: &[Message]) -> Option<Vec<Vec<usize>>> {
         next.extend(&children[rank]);
     }
     (seen == plan.ranks).then_some(children)
-}
-
-fn each(ranks: usize, messages: &[Message]) -> Option<usize> {
-    let mut received = vec![0; ranks];
-    messages.iter().for_each(|m| received[m.to] += 1);
-    received.first().copied().filter(|first| received.iter().all(|n| n == first))
 }
 
 #[cfg(test)]

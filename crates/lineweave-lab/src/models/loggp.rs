@@ -67,7 +67,6 @@ impl Published for LogGp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{Call, Form};
 
     const S: u64 = 8192;
 
@@ -83,22 +82,5 @@ mod tests {
         assert_eq!(m.segmented(S), m.whole(S));
         assert!((m.segmented(3 * S) - (m.whole(S) + 2.0 * (70.0 + 0.2 * 8191.0))).abs() < 1e-9);
         assert_eq!(LogGp { segment: 0, ..m }.segmented(3 * S), m.whole(3 * S));
-    }
-
-    /// Eq. 7 is the sum of Eq. 2 over the stages of either algorithm: the tie.
-    #[test]
-    fn scatter_and_recursive_doubling_tie() {
-        let m = model();
-        for lg in 1..11 {
-            let p = 1usize << lg;
-            for k in [1, 4, 64] {
-                let block = k * S;
-                let whole = p as u64 * block;
-                let at = |form| m.collective(&Call::new(form, p, whole)).unwrap().nanos;
-                let printed = m.scatter_or_allgather(p, block);
-                assert!((at(Form::Scatter) - printed).abs() < 1e-9 * printed);
-                assert!((at(Form::DoublingAllgather) - printed).abs() < 1e-9 * printed);
-            }
-        }
     }
 }

@@ -24,14 +24,6 @@ impl LogP {
     pub fn packets(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.packet.max(1)).max(1)
     }
-
-    /// The optimal broadcast of one packet to `ranks` ranks (Karp et al. 1993): whoever is informed sends on every
-    /// max(g, o), and what it sends is there 2 o + L later. In ns.
-    pub fn optimal_broadcast(&self, ranks: usize) -> f64 {
-        let step = self.g.value.max(self.o.value).max(0.0);
-        let flight = 2.0 * self.o.value + self.l.value;
-        super::bounds::postal(ranks, flight, step)
-    }
 }
 
 impl Published for LogP {
@@ -49,7 +41,6 @@ impl Published for LogP {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{Call, Form};
 
     fn model(l: f64, o: f64, g: f64) -> LogP {
         LogP { l: Fitted::cited(l), o: Fitted::cited(o), g: Fitted::cited(g), packet: 64 }
@@ -62,18 +53,5 @@ mod tests {
         assert_eq!(m.message(64).nanos, 10.0);
         assert_eq!(m.message(65).nanos, 14.0);
         assert_eq!(model(6.0, 5.0, 4.0).message(128).nanos, 21.0, "a gap below o does not count");
-    }
-
-    /// Culler et al. 1993, Fig. 3: P = 8, L = 6, g = 4, o = 2: the last is informed at 24. Binomial, ceil(log2 P)
-    /// messages in a row, needs 30.
-    #[test]
-    fn the_optimal_broadcast_is_that_of_culler_figure_3() {
-        let m = model(6.0, 2.0, 4.0);
-        assert_eq!(m.optimal_broadcast(8), 24.0);
-        assert_eq!(m.collective(&Call::new(Form::BinomialBcast, 8, 8)).unwrap().nanos, 30.0);
-        for p in 1..300 {
-            let binomial = m.collective(&Call::new(Form::BinomialBcast, p, 8)).unwrap().nanos;
-            assert!(m.optimal_broadcast(p) <= binomial, "{p}");
-        }
     }
 }

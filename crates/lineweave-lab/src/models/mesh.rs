@@ -64,12 +64,6 @@ impl Streaming {
     }
 }
 
-/// A message of `b` wavelets over `hops` hops; also a broadcast down a row of which every router passes on what it gets
-///: depth 1, each link used once.
-pub fn message(b: u64, hops: u64) -> Work {
-    Work { contention: b, energy: b * hops, links: hops, distance: hops, depth: 1 }
-}
-
 /// Reduction of `b` wavelets along a row of `p` to its end: everybody sends to the root.
 pub fn star(p: u64, b: u64) -> Work {
     let hops = p.saturating_sub(1);
@@ -98,11 +92,6 @@ pub fn two_phase(p: u64, group: u64, b: u64) -> Work {
         distance: hops,
         depth: (group - 1) + (groups - 1),
     }
-}
-
-/// One after the other: what a collective of two phases takes, of which the second begins where the first has ended.
-pub fn then(first: Work, second: Work, streaming: Streaming) -> f64 {
-    streaming.cycles(&first) + streaming.cycles(&second)
 }
 
 /// Processors in rows, one a rank, with packets that go along the row first.

@@ -23,7 +23,7 @@ pub mod tau_lop;
 
 pub use estimate::{estimate, Estimates, Known};
 pub use from_plan::Schedule;
-pub use log_np::{Hop, LogNp, MLogNp};
+pub use log_np::{LogNp, MLogNp};
 pub use loggp::LogGp;
 pub use logp::LogP;
 pub use plogp::PLogP;

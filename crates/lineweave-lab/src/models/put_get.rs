@@ -14,6 +14,7 @@
 
 use super::published::{in_a_row, Call, NoForm, Published};
 use super::stages::Form;
+use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::machine::{Machine, Mesh, Value};
 use lineweave_core::model::Reading;
 use lineweave_core::units::{ceil_log2, Nanos};
@@ -84,11 +85,6 @@ impl PutGet {
         self.on_box + self.way(2 * d)
     }
 
-    /// L_w^mem(d), Eq. 4: a line written to memory is there.
-    pub fn l_w_mem(&self, d: u32) -> Nanos {
-        self.memory_write + self.way(d)
-    }
-
     /// C_w^mem(d), Eq. 5: the core that writes a line to memory goes on.
     pub fn c_w_mem(&self, d: u32) -> Nanos {
         self.memory_write + self.way(2 * d)
@@ -114,11 +110,6 @@ impl PutGet {
         self.c_put_mpb(m, d_dst) - self.c_w_mpb(d_dst) + self.l_w_mpb(d_dst)
     }
 
-    /// L_put^mem(m, d_src, d_dst), Eq. 10: what is put from memory can be read. `m` is at least 1.
-    pub fn l_put_mem(&self, m: u32, d_src: u32, d_dst: u32) -> Nanos {
-        self.c_put_mem(m, d_src, d_dst) - self.c_w_mpb(d_dst) + self.l_w_mpb(d_dst)
-    }
-
     /// C_get^mpb(m, d_src) = L_get^mpb, Eq. 11: a get to the own buffer.
     pub fn c_get_mpb(&self, m: u32, d_src: u32) -> Nanos {
         self.get_box + (self.c_r_mpb(d_src) + self.c_w_mpb(1)) * f64::from(m)
@@ -132,13 +123,13 @@ impl PutGet {
     /// L_OC-Bcast^critical(P, m, k), Eq. 13, all distances 1: the critical path of the data of one chunk, `m`
     /// lines, without flags. The number of levels is the depth of the tree.
     pub fn oc_bcast_latency(&self, p: usize, m: u32, k: usize) -> Nanos {
-        let levels = kary_depth(p, k) as f64;
+        let levels = Tree::kary(p, k).depth() as f64;
         self.c_put_mem(m, 1, 1) + self.c_get_mpb(m, 1) * levels + self.c_get_mem(m, 1, 1)
     }
 
     /// The second form of Eq. 13, per call overheads left out. It also leaves out the read of the last get.
     pub fn oc_bcast_latency_simple(&self, p: usize, m: u32, k: usize) -> Nanos {
-        let levels = kary_depth(p, k) as f64;
+        let levels = Tree::kary(p, k).depth() as f64;
         ((self.c_r_mpb(1) + self.c_w_mpb(1)) * levels + self.c_r_mem(1) + self.c_w_mem(1)) * f64::from(m)
     }
 
@@ -160,11 +151,6 @@ impl PutGet {
     /// B_OC-Bcast, Eq. 15, all distances 1: throughput in lines per ns with chunks of `m` lines, without flags.
     pub fn oc_bcast_throughput(&self, m: u32) -> f64 {
         f64::from(m) / (self.c_get_mpb(m, 1) + self.c_get_mem(m, 1, 1)).0
-    }
-
-    /// The second form of Eq. 15.
-    pub fn oc_bcast_throughput_simple(&self) -> f64 {
-        1.0 / (self.c_r_mpb(1) * 2.0 + self.c_w_mpb(1) + self.c_w_mem(1)).0
     }
 
     /// B_scatter_allgather, Eq. 16, all distances 1: throughput in lines per ns of P slices of `m` lines, without
@@ -252,17 +238,6 @@ impl Published for PutGet {
     }
 }
 
-/// Levels below the root of a k-ary tree of `p` nodes that is filled level by level: the O(log_k P) of Eq. 13.
-pub fn kary_depth(p: usize, k: usize) -> usize {
-    let (mut depth, mut level, mut reached) = (0, 1usize, 1usize);
-    while reached < p {
-        level = level.saturating_mul(k.max(1));
-        reached = reached.saturating_add(level);
-        depth += 1;
-    }
-    depth
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,12 +247,6 @@ mod tests {
         PutGet::of(shipped().iter().find(|m| m.name == "intel-scc").unwrap()).unwrap()
     }
 
-    #[test]
-    fn trees_have_the_papers_depths() {
-        assert_eq!([2, 7, 47].map(|k| kary_depth(48, k)), [5, 2, 1]);
-        assert_eq!((kary_depth(1, 7), kary_depth(2, 7), kary_depth(5, 1)), (0, 1, 4));
-    }
-
     /// Values computed by hand from Table 1: sections 3.1.3 and 5.3.
     #[test]
     fn a_line_takes_what_the_parameters_say() {
@@ -285,8 +254,6 @@ mod tests {
         assert!((m.c_put_mpb(1, 1).0 - 341.0).abs() < 1e-9);
         assert!((m.l_put_mpb(1, 9).0 - (69.0 + 136.0 + 171.0)).abs() < 1e-9);
         assert!((m.c_get_mem(1, 1, 1).0 - 702.0).abs() < 1e-9);
-        // 36.4 MB/s: an interior core moves a line in 879 ns.
-        assert!((1.0 / m.oc_bcast_throughput_simple() - 879.0).abs() < 1e-9);
         assert!((m.flag_read(1).0 - 466.0).abs() < 1e-9);
     }
 

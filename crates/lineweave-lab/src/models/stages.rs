@@ -8,6 +8,7 @@
 mod messages;
 
 use super::published::NoForm;
+use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::ceil_log2;
 use std::fmt;
@@ -290,15 +291,9 @@ fn scatter(p: u64, height: u32, block: u64) -> Vec<Stage> {
         .collect()
 }
 
-/// Levels of a complete tree of this degree: h(P) = ceil(log_g((g - 1) P + 1)), section 4.2.
+/// Levels of a complete tree of this degree: h(P) = ceil(log_g((g - 1) P + 1)), section 4.2. At least one rank.
 pub fn levels(ranks: usize, degree: usize) -> u64 {
-    let (mut levels, mut width, mut held) = (0, 1u64, 0u64);
-    while held < ranks as u64 {
-        held += width;
-        width = width.saturating_mul(degree.max(1) as u64);
-        levels += 1;
-    }
-    levels
+    Tree::kary(ranks, degree).depth() as u64 + 1
 }
 
 #[cfg(test)]

@@ -21,8 +21,6 @@ pub struct Steps {
     pub row: f64,
     /// True if a read of a modified line takes it over.
     pub takes_over: bool,
-    /// A satisfied wait.
-    pub wait: f64,
     /// A fold of a few bytes, and moving them out of their line.
     pub fold: f64,
 }
@@ -40,7 +38,6 @@ impl Steps {
             gap: model.between_stores(level).value.max(o.set.value),
             row: model.issue.value.min(costs.read.value),
             takes_over: costs.upgrade().is_some(),
-            wait: o.wait.value,
             fold: o.mov.value + o.fold.value + model.fold(8).map_or(0.0, |f| f.private.at(8, 1).nanos),
         }
     }

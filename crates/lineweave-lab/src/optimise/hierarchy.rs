@@ -84,10 +84,7 @@ fn stages(model: &Model, shape: &Shape, way: Way, told: &[Level]) -> (Vec<(Level
     let mut inner: Option<Level> = None;
     for &level in told.iter().chain([&Level::Machine]) {
         // Leaders of inner groups that meet at this level, and how far apart they can be.
-        let groups = match level {
-            Level::Machine => vec![(0..shape.ranks()).collect()],
-            Level::Core | Level::L3 | Level::Numa | Level::Package => shape.groups(level),
-        };
+        let groups = shape.groups(level);
         let leaders = |group: &[usize]| match inner {
             None => group.len(),
             Some(inner) => {
@@ -107,12 +104,8 @@ fn stages(model: &Model, shape: &Shape, way: Way, told: &[Level]) -> (Vec<(Level
 
 /// The largest distance that occurs between ranks of one group.
 fn farthest(shape: &Shape, level: Level) -> Level {
-    let groups = match level {
-        Level::Machine => vec![(0..shape.ranks()).collect()],
-        Level::Core | Level::L3 | Level::Numa | Level::Package => shape.groups(level),
-    };
     let from_first = |g: &Vec<usize>| {
         g.iter().map(|&r| shape.distance(g[0].into(), r.into())).max().unwrap_or(Level::Core)
     };
-    groups.iter().map(from_first).max().unwrap_or(level)
+    shape.groups(level).iter().map(from_first).max().unwrap_or(level)
 }

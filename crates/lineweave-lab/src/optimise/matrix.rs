@@ -54,53 +54,7 @@ pub enum Work {
     Fold,
 }
 
-/// Reason why numbers are no matrix of latencies.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum LatencyError {
-    /// There is not one latency for each pair and one gap for each rank.
-    #[error("expected {ranks} x {ranks} latencies and {ranks} gaps, found {latencies} and {gaps}")]
-    Size {
-        /// Number of gaps given, or of ranks.
-        ranks: usize,
-        /// Latencies given.
-        latencies: usize,
-        /// Gaps given.
-        gaps: usize,
-    },
-    /// A number that is no time above 0 ns.
-    #[error("{what}: expected a time above 0 ns, found {found}")]
-    NoTime {
-        /// Name of the number.
-        what: String,
-        /// Value of the number.
-        found: f64,
-    },
-}
-
 impl Latencies {
-    /// Builds latencies from numbers, `latency[i * ranks + j]` for what `i` sends to `j`; what a rank would send to itself is not
-    /// looked at.
-    ///
-    /// # Errors
-    /// [`LatencyError`] when there are too few or too many, or one is not a positive finite time.
-    pub fn new(ranks: usize, latency: Vec<f64>, gap: Vec<f64>) -> Result<Latencies, LatencyError> {
-        if latency.len() != ranks * ranks || gap.len() != ranks {
-            return Err(LatencyError::Size { ranks, latencies: latency.len(), gaps: gap.len() });
-        }
-        let time = |x: f64| x.is_finite() && x > 0.0;
-        for (at, &found) in latency.iter().enumerate() {
-            let (i, j) = (at / ranks, at % ranks);
-            if i != j && !time(found) {
-                return Err(LatencyError::NoTime { what: format!("latency from {i} to {j}"), found });
-            }
-        }
-        if let Some(i) = gap.iter().position(|&g| !time(g)) {
-            return Err(LatencyError::NoTime { what: format!("gap of {i}"), found: gap[i] });
-        }
-        let gap = (0..ranks * ranks).map(|at| gap[at / ranks]).collect();
-        Ok(Latencies { ranks, latency, gap, issue: 0.0, at_once: 1, hit: 0.0, fold: 0.0 })
-    }
-
     /// Returns the latencies of ranks that sit like this: a signal at their distance, and the model's gap between sets.
     pub fn of(model: &Model, shape: &Shape) -> Latencies {
         Latencies::by_level(model, shape, |s| (s.signal, s.gap))

@@ -3,7 +3,7 @@
 use super::costs::Steps;
 use super::hierarchy::{self, hierarchy};
 use super::matrix::{self, Latencies};
-use super::notify::{notify, Way};
+use super::notify::notify;
 use super::pipeline::{chunks, Stages};
 use super::radix::{mixed, Growth};
 use super::ramos_hoefler::{self as published, Large};
@@ -251,7 +251,7 @@ fn pipeline(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
             continue;
         }
         let found = chunks(&Stages::of(c.model, c.level(), k, depth), c.bytes, SLOTS);
-        let told: Way = notify(&c.steps(), k, false).choice;
+        let told = notify(&c.steps(), k).choice;
         let bound = best.as_ref().map_or(found.bound_ns, |b| b.bound_ns.min(found.bound_ns));
         let better = best.as_ref().is_none_or(|b| less(found.cost_ns, b.cost_ns));
         let found = found.map(|chunks| {
@@ -259,7 +259,7 @@ fn pipeline(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
                 .with("k", k)
                 .with("chunk", chunks.chunk)
                 .with("slots", chunks.slots)
-                .with("notify", told.param().unwrap_or("shared"));
+                .with("notify", told.param());
             chosen("pipelined-kary", params)
         });
         if better {

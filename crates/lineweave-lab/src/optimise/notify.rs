@@ -14,18 +14,17 @@ pub enum Way {
     Each,
     /// All children poll one flag.
     Shared,
-    /// The parent and each child that knows set the flags of so many children who do not.
-    Siblings(usize),
+    /// The parent and each child that knows set the flags of two children who do not.
+    Siblings,
 }
 
 impl Way {
-    /// The value of the parameter `notify` of the tree broadcasts; siblings tell two in all of them.
-    pub fn param(self) -> Option<&'static str> {
+    /// The value of the parameter `notify` of the tree broadcasts.
+    pub fn param(self) -> &'static str {
         match self {
-            Way::Each => Some("each"),
-            Way::Shared => Some("shared"),
-            Way::Siblings(2) => Some("binary"),
-            Way::Siblings(_) => None,
+            Way::Each => "each",
+            Way::Shared => "shared",
+            Way::Siblings => "binary",
         }
     }
 
@@ -35,13 +34,12 @@ impl Way {
             _ if k == 0 => 0.0,
             Way::Each => steps.each(k),
             Way::Shared => steps.shared(k),
-            Way::Siblings(degree) => {
-                let degree = degree.max(1);
-                // Child i hears from knower (i - 1) / degree, the parent being knower 0.
+            Way::Siblings => {
+                // Child i hears from knower (i - 1) / 2, the parent being knower 0.
                 let mut known = vec![0.0f64; k + 1];
                 for i in 1..=k {
-                    let turn = ((i - 1) % degree) as f64;
-                    known[i] = known[(i - 1) / degree] + turn * steps.gap + steps.signal;
+                    let turn = ((i - 1) % 2) as f64;
+                    known[i] = known[(i - 1) / 2] + turn * steps.gap + steps.signal;
                 }
                 known.into_iter().fold(0.0, f64::max)
             }
@@ -49,15 +47,12 @@ impl Way {
     }
 }
 
-/// The fastest way to tell `k` children, of those that a plan has (`any_degree` false) or of all degrees among
-/// siblings. Equal ones in the order shared, each, siblings.
+/// The fastest way to tell `k` children. Equal ones in the order shared, each, siblings.
 ///
 /// Bound: the postal model with the lesser of gap and contention.
-pub fn notify(steps: &Steps, k: usize, any_degree: bool) -> Optimum<Way> {
-    let most = if any_degree { k.max(2) } else { 2 };
-    let ways = [Way::Shared, Way::Each].into_iter().chain((2..=most).map(Way::Siblings));
+pub fn notify(steps: &Steps, k: usize) -> Optimum<Way> {
     let mut best = (Way::Shared, Way::Shared.cost(steps, k));
-    for way in ways {
+    for way in [Way::Each, Way::Siblings] {
         let cost = way.cost(steps, k);
         if less(cost, best.1) {
             best = (way, cost);
@@ -72,38 +67,27 @@ mod tests {
     use super::*;
 
     fn steps(gap: f64, contention: f64) -> Steps {
-        Steps {
-            signal: 100.0,
-            read: 50.0,
-            contention,
-            gap,
-            row: 50.0,
-            takes_over: false,
-            wait: 0.0,
-            fold: 0.0,
-        }
+        Steps { signal: 100.0, read: 50.0, contention, gap, row: 50.0, takes_over: false, fold: 0.0 }
     }
 
     #[test]
     fn each_way_wins_where_its_resource_is_cheap() {
-        assert_eq!(notify(&steps(100.0, 1.0), 30, true).choice, Way::Shared);
-        assert_eq!(notify(&steps(1.0, 100.0), 30, true).choice, Way::Each);
-        let siblings = notify(&steps(90.0, 95.0), 47, true);
-        assert!(matches!(siblings.choice, Way::Siblings(_)), "{siblings:?}");
+        assert_eq!(notify(&steps(100.0, 1.0), 30).choice, Way::Shared);
+        assert_eq!(notify(&steps(1.0, 100.0), 30).choice, Way::Each);
+        assert_eq!(notify(&steps(90.0, 95.0), 47).choice, Way::Siblings);
         for k in 0..60 {
             for s in [steps(100.0, 1.0), steps(1.0, 100.0), steps(90.0, 95.0), steps(40.0, 60.0)] {
-                assert!(notify(&s, k, true).ratio() >= 1.0 - 1e-12);
-                assert!(notify(&s, k, false).choice.param().is_some());
+                assert!(notify(&s, k).ratio() >= 1.0 - 1e-12);
             }
         }
     }
 
     #[test]
-    fn siblings_of_degree_two_are_a_binary_tree() {
+    fn siblings_are_a_binary_tree() {
         // Seven children in levels of 2, 4, 1: the seventh is told second-last of level two's children.
         let s = steps(0.0, 0.0);
-        assert_eq!(Way::Siblings(2).cost(&s, 2), 100.0);
-        assert_eq!(Way::Siblings(2).cost(&s, 6), 200.0);
-        assert_eq!(Way::Siblings(2).cost(&s, 7), 300.0);
+        assert_eq!(Way::Siblings.cost(&s, 2), 100.0);
+        assert_eq!(Way::Siblings.cost(&s, 6), 200.0);
+        assert_eq!(Way::Siblings.cost(&s, 7), 300.0);
     }
 }

@@ -43,14 +43,26 @@ const fn picture(
     Picture { name, title, x, scale, models }
 }
 
+/// Factors of a probe's cells, each with its level.
+type Factors = &'static [(&'static str, &'static str)];
+
 const fn probe(
     picture: &'static str,
     name: &'static str,
     probe: &'static str,
-    factors: &'static [(&'static str, &'static str)],
+    factors: Factors,
     over: &'static str,
 ) -> Series {
     Series { picture, name, how: How::Probe { probe, factors, over } }
+}
+
+const PUT: Factors = &[("pattern", "put"), ("kind", "plain"), ("tau", "1")];
+const TWO_PUTS: Factors = &[("pattern", "put"), ("kind", "plain"), ("tau", "2")];
+const GET: Factors = &[("pattern", "get"), ("kind", "plain"), ("tau", "1")];
+const TWO_GETS: Factors = &[("pattern", "get"), ("kind", "plain"), ("tau", "2")];
+
+const fn copies(picture: &'static str, name: &'static str, factors: Factors) -> Series {
+    probe(picture, name, "copy", factors, "bytes")
 }
 
 const fn calls(
@@ -96,20 +108,8 @@ static RAMOS_HOEFLER: Study = Study {
         probe("distance", "signal", "signal", &[("layout", "alone"), ("pollers", "1")], "pollers"),
         probe("contention", "read", "contention", &[], "readers"),
         probe("lines", "ping-pong", "pingpong", &[], "lines"),
-        probe(
-            "bandwidth",
-            "1 at once",
-            "copy",
-            &[("pattern", "put"), ("kind", "plain"), ("tau", "1")],
-            "bytes",
-        ),
-        probe(
-            "bandwidth",
-            "2 at once",
-            "copy",
-            &[("pattern", "put"), ("kind", "plain"), ("tau", "2")],
-            "bytes",
-        ),
+        copies("bandwidth", "1 at once", PUT),
+        copies("bandwidth", "2 at once", TWO_PUTS),
         calls("small-broadcast", "flat", (Bcast, "flat"), 8, Over::Ranks),
         calls("small-broadcast", "binomial", (Bcast, "binomial"), 8, Over::Ranks),
         calls("small-broadcast", "3-nomial", (Bcast, "knomial(k=3)"), 8, Over::Ranks),
@@ -233,8 +233,8 @@ static PETROVIC: Study = Study {
         picture("broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, &[put_get::NAME]),
     ],
     series: &[
-        probe("copies", "put", "copy", &[("pattern", "put"), ("kind", "plain"), ("tau", "1")], "bytes"),
-        probe("copies", "get", "copy", &[("pattern", "get"), ("kind", "plain"), ("tau", "1")], "bytes"),
+        copies("copies", "put", PUT),
+        copies("copies", "get", GET),
         calls("broadcast", "k = 2", (Bcast, "oc-bcast(k=2)"), 0, Over::Bytes(CHUNKS)),
         calls("broadcast", "k = 7", (Bcast, "oc-bcast(k=7)"), 0, Over::Bytes(CHUNKS)),
         calls("broadcast", "k = 47", (Bcast, "oc-bcast(k=47)"), 0, Over::Bytes(CHUNKS)),
@@ -272,34 +272,10 @@ static RICO_GALLEGO: Study = Study {
         picture("allgather", "the ring allgather among all CPUs", "bytes of a block", bytes, MESSAGES),
     ],
     series: &[
-        probe(
-            "transfers",
-            "put, 1 at once",
-            "copy",
-            &[("pattern", "put"), ("kind", "plain"), ("tau", "1")],
-            "bytes",
-        ),
-        probe(
-            "transfers",
-            "put, 2 at once",
-            "copy",
-            &[("pattern", "put"), ("kind", "plain"), ("tau", "2")],
-            "bytes",
-        ),
-        probe(
-            "transfers",
-            "get, 1 at once",
-            "copy",
-            &[("pattern", "get"), ("kind", "plain"), ("tau", "1")],
-            "bytes",
-        ),
-        probe(
-            "transfers",
-            "get, 2 at once",
-            "copy",
-            &[("pattern", "get"), ("kind", "plain"), ("tau", "2")],
-            "bytes",
-        ),
+        copies("transfers", "put, 1 at once", PUT),
+        copies("transfers", "put, 2 at once", TWO_PUTS),
+        copies("transfers", "get, 1 at once", GET),
+        copies("transfers", "get, 2 at once", TWO_GETS),
         calls("message", "flat", (Bcast, "flat"), 0, Over::Bytes(SIZES)),
         calls("broadcast", "binomial", (Bcast, "binomial"), 0, Over::Bytes(SIZES)),
         calls("allgather", "ring", (Collective::Allgather, "ring"), 0, Over::Bytes(SIZES)),

@@ -21,7 +21,7 @@ pub use fabric::{Access, Call, Fabric, Lanes, Step};
 pub use play::{play, Played, Ran};
 pub use program::{Address, Buffer, FlagAt, Playable};
 
-use lineweave_core::machine::Machine;
+use lineweave_core::machine::{Machine, Value};
 use lineweave_core::plan::Plan;
 use lineweave_core::trace::{Clock, Picos, Trace};
 use lineweave_core::units::Rank;
@@ -289,6 +289,18 @@ pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Out
             lacks: "it has neither [mesh] nor [coherent], which intel-scc and xeon-phi-5110p have".to_owned(),
         }),
     }
+}
+
+/// Returns a value that the simulation cannot do without.
+///
+/// # Errors
+/// [`SimulateError::Unknown`], with what the description says instead.
+fn known<T: Clone>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, SimulateError> {
+    value.value.clone().ok_or_else(|| SimulateError::Unknown {
+        machine: machine.name.clone(),
+        key: key.to_owned(),
+        why: value.source.clone(),
+    })
 }
 
 /// Returns whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.

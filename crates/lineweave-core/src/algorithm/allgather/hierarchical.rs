@@ -16,8 +16,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 use crate::topology::Level;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "hierarchical",
     about: "each block is fetched once by a group and read there by its members",

@@ -1,11 +1,11 @@
 //! Algorithms for allgather, with blocks of one length or (allgatherv) of different lengths.
 
-pub mod all_read_all;
-pub mod bruck;
-pub mod direct;
-pub mod hierarchical;
-pub mod rckmpi;
-pub mod ring;
+mod all_read_all;
+mod bruck;
+pub(super) mod direct;
+mod hierarchical;
+mod rckmpi;
+mod ring;
 
 use super::Algorithm;
 

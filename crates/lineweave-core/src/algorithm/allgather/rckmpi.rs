@@ -10,8 +10,7 @@ use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "rckmpi",
     about: "MPICH's recursive doubling or ring over message buffers split among senders",
@@ -32,19 +31,13 @@ const LONG: usize = 512 << 10;
 
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let (p, grid) = (b.ranks(), problem.grid());
-    let bad = |expected: &str| PlanError::BadParameter {
-        name: METHOD.name.to_owned(),
-        value: params.get(METHOD.name).unwrap_or(METHOD.default).to_owned(),
-        expected: expected.to_owned(),
-    };
     let total: usize = (0..p).map(|i| grid.len(i, i)).sum();
-    let doubles = match params.get(METHOD.name).unwrap_or(METHOD.default) {
-        "auto" => p.is_power_of_two() && total < LONG,
-        "doubling" if p.is_power_of_two() => true,
-        "doubling" => return Err(bad("auto or ring where ranks are no power of two")),
-        "ring" => false,
-        _ => return Err(bad("auto, doubling or ring")),
-    };
+    let auto = p.is_power_of_two() && total < LONG;
+    let doubles = params.one_of(METHOD.name, auto, &[("auto", auto), ("doubling", true), ("ring", false)])?;
+    if doubles && !p.is_power_of_two() {
+        let expected = "auto or ring where ranks are no power of two";
+        return Err(PlanError::bad(METHOD.name, "doubling", expected));
+    }
     (0..p).for_each(|rank| keep_own(b, &grid, rank));
     if p < 2 || grid.bytes == 0 {
         return Ok(());

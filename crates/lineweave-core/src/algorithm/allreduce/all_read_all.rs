@@ -5,13 +5,13 @@
 //! `paired`), with `home=own` each at its writer's. Longer contributions lie in slots and are folded from there. Any P.
 
 use super::super::brackets::{Brackets, ORDER};
+use super::super::reduce::layouts;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "all-read-all",
     about: "each writes once, everybody folds all in rank order",
@@ -33,7 +33,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     if problem.bytes > 8192 {
         return Vec::new();
     }
-    let mut out = super::layouts(problem);
+    let mut out = layouts(problem, &Params::new());
     out.push(Params::new().with("home", "own").with("layout", Layout::Alone));
     out
 }

@@ -17,8 +17,7 @@ use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "direct",
     about: "each folds a slice from all buffers; slices go from buffer to buffer",
@@ -51,24 +50,12 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
     if !problem.direct {
         return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
     }
-    let bad = |name: &str, value: String, expected: &str| PlanError::BadParameter {
-        name: name.to_owned(),
-        value,
-        expected: expected.to_owned(),
-    };
-    let push = match params.get("move").unwrap_or("push") {
-        "push" => true,
-        "pull" => false,
-        other => return Err(bad("move", other.to_owned(), "push or pull")),
-    };
+    let push = params.one_of("move", true, &[("push", true), ("pull", false)])?;
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     let layout = params.read("layout", Layout::Alone)?;
     if layout.payload() < size_of::<u64>() {
-        return Err(bad(
-            "layout",
-            layout.to_string(),
-            "one with room for an address: paired, alone or spreadN",
-        ));
+        let expected = "one with room for an address: paired, alone or spreadN";
+        return Err(PlanError::bad("layout", layout, expected));
     }
     if super::trivial(b, s) {
         return Ok(());

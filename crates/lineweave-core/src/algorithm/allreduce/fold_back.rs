@@ -23,8 +23,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "fold-back",
     about: "chunk by chunk, each folds its slice in the box that it came from, where it is read",

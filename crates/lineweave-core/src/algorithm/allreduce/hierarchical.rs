@@ -5,14 +5,13 @@
 //! level broadcasts with. Any P; on a shape without levels it is the `machine` level alone. Partial sums lie in
 //! `out`, so no scratch is needed.
 
-use super::super::levels::{stages, Levels, Spec, Stage};
+use super::super::levels::{combined, stages, Levels, Spec, Stage};
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "hierarchical",
     about: "reduce in groups, allreduce among leaders, broadcast in groups",
@@ -38,19 +37,11 @@ fn default_up(level: Level) -> Spec {
 }
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    let useful = problem.shape.useful_levels();
-    if useful.is_empty() || problem.bytes == 0 {
+    if problem.bytes == 0 {
         return Vec::new();
     }
-    let mut out = vec![Params::new()];
-    for inner in ["flat", "binomial", "pipelined"] {
-        for outer in ["recursive-doubling", "all-read-all", "rabenseifner", "slices"] {
-            let mut levels: Vec<String> = useful.iter().map(|level| format!("{level}:{inner}")).collect();
-            levels.push(format!("machine:{outer}"));
-            out.push(Params::new().with("levels", levels.join(",")));
-        }
-    }
-    out
+    let outer = ["recursive-doubling", "all-read-all", "rabenseifner", "slices"];
+    combined(&problem.shape.useful_levels(), &["flat", "binomial", "pipelined"], &outer)
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {

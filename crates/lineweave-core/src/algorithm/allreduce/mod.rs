@@ -1,23 +1,23 @@
 //! Algorithms for allreduce. In each of them every rank computes, or is given, the same association for
 //! each element, so results are the same bits everywhere.
 
-pub mod all_read_all;
+mod all_read_all;
 pub(super) mod core_ranks;
-pub mod direct;
-pub mod fold_back;
-pub mod hierarchical;
-pub mod noc_msg;
-pub mod pipelined_ring;
-pub mod rabenseifner;
-pub mod rcce;
-pub mod rckmpi;
-pub mod recursive_doubling;
-pub mod reduce_bcast;
-pub mod ring;
-pub mod slices;
+mod direct;
+mod fold_back;
+mod hierarchical;
+mod noc_msg;
+mod pipelined_ring;
+pub(super) mod rabenseifner;
+mod rcce;
+mod rckmpi;
+mod recursive_doubling;
+mod reduce_bcast;
+pub(super) mod ring;
+mod slices;
 
 use super::ranks::block;
-use super::{Algorithm, ParamSpec, Participants, Problem};
+use super::{Algorithm, ParamSpec, Participants};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError};
 use std::ops::Range;
 
@@ -72,15 +72,7 @@ enum Home {
 
 impl Home {
     fn read(params: &Params) -> Result<Home, PlanError> {
-        match params.get("home").unwrap_or("root") {
-            "root" => Ok(Home::Root),
-            "own" => Ok(Home::Own),
-            other => Err(PlanError::BadParameter {
-                name: "home".to_owned(),
-                value: other.to_owned(),
-                expected: "root or own".to_owned(),
-            }),
-        }
+        params.one_of("home", Home::Root, &[("root", Home::Root), ("own", Home::Own)])
     }
 
     /// Flags that an array needs for `p` members.
@@ -115,11 +107,4 @@ fn layout_or_auto(params: &Params, bytes: usize) -> Result<Layout, PlanError> {
         None | Some("auto") => Ok(Layout::Alone),
         Some(_) => params.read("layout", Layout::Alone),
     }
-}
-
-/// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.
-fn layouts(problem: &Problem) -> Vec<Params> {
-    let all = [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2)];
-    let fits = |l: &Layout| problem.bytes <= l.payload() || problem.bytes > Layout::Alone.payload();
-    all.into_iter().filter(fits).map(|layout| Params::new().with("layout", layout)).collect()
 }

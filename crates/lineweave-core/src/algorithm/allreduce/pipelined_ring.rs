@@ -23,8 +23,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "pipelined-ring",
     about: "a ring whose blocks travel through a few slots, round by round",
@@ -150,22 +149,6 @@ fn value(i: usize) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::verify;
-
-    #[test]
-    fn every_ring_is_proved() {
-        for p in 1..14 {
-            for (bytes, chunk, slots, columns, cores) in
-                [(8, 8, 2, 0, 1), (8 * 40, 8, 2, 0, 1), (8 * 50, 16, 4, 3, 2), (8 * 77, 24, 3, 2, 1)]
-            {
-                let problem = Problem { grain: 8, ..Problem::flat(Collective::Allreduce, p, bytes) };
-                let params = Params::new().with("chunk", chunk).with("slots", slots);
-                let params = params.with("columns", columns).with("cores", cores);
-                let plan = ALGORITHM.plan(&problem, &params).unwrap();
-                verify(&plan).unwrap_or_else(|e| panic!("{p} ranks, {bytes} bytes, {params}: {e}"));
-            }
-        }
-    }
 
     #[test]
     fn a_box_holds_three_blocks_however_long_the_message() {

@@ -15,8 +15,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "rabenseifner",
     about: "recursive halving scatters sums, recursive doubling gathers them",

@@ -8,8 +8,7 @@ use super::super::{bcast, reduce, Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "rcce",
     about: "RCCE_allreduce: RCCE_reduce, then RCCE_bcast",

@@ -7,14 +7,14 @@
 //! Any P: surplus ranks join their neighbours. The lower rank's value is the left operand on both sides, so
 //! all ranks compute the same association.
 
+use super::super::reduce::layouts;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::core_ranks::{Core, Role};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "recursive-doubling",
     about: "pairs exchange and fold, twice as far apart each round",
@@ -33,7 +33,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    super::layouts(problem)
+    layouts(problem, &Params::new())
 }
 
 fn emit(b: &mut Builder, s: &Participants, layout: Layout) {

@@ -11,8 +11,7 @@ use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "ring",
     about: "blocks travel round a ring to be folded, then to be gathered",
@@ -38,17 +37,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
-    let pull = match params.get("gather").unwrap_or("pull") {
-        "pull" => true,
-        "ring" => false,
-        other => {
-            return Err(PlanError::BadParameter {
-                name: "gather".to_owned(),
-                value: other.to_owned(),
-                expected: "pull or ring".to_owned(),
-            })
-        }
-    };
+    let pull = params.one_of("gather", true, &[("pull", true), ("ring", false)])?;
     if super::trivial(b, s) {
         return Ok(());
     }

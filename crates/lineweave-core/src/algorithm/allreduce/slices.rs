@@ -21,8 +21,7 @@ use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use crate::units::LINE;
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "slices",
     about: "chunk by chunk, each folds its slice from all boxes and publishes it",

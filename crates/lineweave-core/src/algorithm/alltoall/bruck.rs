@@ -11,8 +11,7 @@ use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Blocks, Builder, Layout, Params, PlanError, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "bruck",
     about: "blocks go on together to the rank 1, 2, 4, ... after each",

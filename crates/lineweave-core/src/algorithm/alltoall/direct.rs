@@ -9,8 +9,7 @@ use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "direct",
     about: "everybody copies its blocks out of everybody's buffer (threads, shared heap)",

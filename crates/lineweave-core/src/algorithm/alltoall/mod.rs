@@ -1,12 +1,12 @@
 //! Algorithms for alltoall, with blocks of one length or (alltoallv) of different lengths.
 
-pub mod bruck;
-pub mod direct;
-pub mod flat;
-pub mod grid;
-pub mod noc_msg;
-pub mod pairwise;
-pub mod rckmpi;
+mod bruck;
+mod direct;
+mod flat;
+mod grid;
+mod noc_msg;
+mod pairwise;
+mod rckmpi;
 
 use super::Algorithm;
 

@@ -10,8 +10,7 @@ use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "pairwise",
     about: "in step d each gives to the rank d after it, a flag a pair",

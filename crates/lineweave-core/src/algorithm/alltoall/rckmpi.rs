@@ -11,8 +11,7 @@ use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "rckmpi",
     about: "MPICH's pairwise exchange over message buffers split among senders",

@@ -5,13 +5,12 @@
 //! root's home (with the layout `packed` eight ranks a line), `home=own` each at its writer's. With `flags=each`
 //! a rank sets a flag at every other rank's home and polls its own memory only: dissemination with m = P - 1. Any P.
 
-use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::release::{layout_param, layouts, undivided};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "all-to-all",
     about: "each rank sets its flag, then reads everybody's",
@@ -30,7 +29,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         layout_param("packed"),
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -49,29 +48,13 @@ enum Flags {
     Readers,
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
-    let bad = |name: &str, value: &str, expected: &str| PlanError::BadParameter {
-        name: name.to_owned(),
-        value: value.to_owned(),
-        expected: expected.to_owned(),
-    };
-    let flags = match (params.get("flags").unwrap_or("one"), params.get("home").unwrap_or("root")) {
-        ("one", "root") => Flags::Root,
-        ("one", "own") => Flags::Writers,
-        ("each", "root" | "own") => Flags::Readers,
-        ("one" | "each", home) => return Err(bad("home", home, "root or own")),
-        (flags, _) => return Err(bad("flags", flags, "one or each")),
-    };
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
+    let each = params.one_of("flags", false, &[("one", false), ("each", true)])?;
+    let home = params.one_of("home", Flags::Root, &[("root", Flags::Root), ("own", Flags::Writers)])?;
+    let flags = if each { Flags::Readers } else { home };
     let layout = params.read("layout", Layout::Packed)?;
-    undivided(b, s, layout, phase, |b| {
-        full(b, s, flags, layout);
-        Ok(())
-    })
+    undivided(b, s, layout, |b| full(b, s, flags, layout));
+    Ok(())
 }
 
 fn full(b: &mut Builder, s: &Participants, flags: Flags, layout: Layout) {

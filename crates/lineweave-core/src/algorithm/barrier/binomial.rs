@@ -4,20 +4,19 @@
 //! Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, BarrierPart, Participants, Problem};
-use super::release::{along, layout_param, layouts, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
+use super::super::{Algorithm, Participants, Problem};
+use super::release::{along, layout_param, layouts, release_param, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
-use crate::plan::{Builder, Layout, Params, PlanError};
+use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "binomial",
     about: "arrivals up a binomial tree, release down it",
     source: "Hoefler, Mehlan, Mietke & Rehm 2004",
     params: &[layout_param("alone"), release_param("tree"), HOME_PARAM],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -26,15 +25,7 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
-    let layout = params.read("layout", Layout::Alone)?;
-    let release = params.read("release", Release::Tree)?;
-    let home = params.read("home", Home::Own)?;
-    along(b, s, Ways::both(&Tree::binomial(s.len())), Wiring { layout, release, home }, phase);
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
+    along(b, s, Ways::both(&Tree::binomial(s.len())), Wiring::read(params)?);
     Ok(())
 }

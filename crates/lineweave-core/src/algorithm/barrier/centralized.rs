@@ -4,13 +4,12 @@
 //! rank's flag in turn, is `release=each` with `home=root`. Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::release::{along, layout_param, layouts, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "centralized",
     about: "the root polls a flag of every rank, then releases all",
@@ -25,7 +24,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         HOME_PARAM,
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -35,25 +34,11 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Packed)?;
-    let release = match params.get("release").unwrap_or("shared") {
-        "shared" => Release::Shared,
-        "each" => Release::Tree,
-        other => {
-            return Err(PlanError::BadParameter {
-                name: "release".to_owned(),
-                value: other.to_owned(),
-                expected: "shared or each".to_owned(),
-            })
-        }
-    };
-    let home = params.read("home", Home::Own)?;
-    along(b, s, Ways::both(&Tree::flat(s.len())), Wiring { layout, release, home }, phase);
+    let releases = [("shared", Release::Shared), ("each", Release::Tree)];
+    let release = params.one_of("release", Release::Shared, &releases)?;
+    let home = Home::read(params)?;
+    along(b, s, Ways::both(&Tree::flat(s.len())), Wiring { layout, release, home });
     Ok(())
 }

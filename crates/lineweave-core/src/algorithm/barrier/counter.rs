@@ -9,8 +9,7 @@ use super::release::{layout_param, layouts};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "counter",
     about: "every rank adds to one counter and waits for it",
@@ -24,7 +23,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         },
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -34,25 +33,10 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
-    let by_flag = match params.get("release").unwrap_or("counter") {
-        "counter" => false,
-        "flag" => true,
-        other => {
-            return Err(PlanError::BadParameter {
-                name: "release".to_owned(),
-                value: other.to_owned(),
-                expected: "counter or flag".to_owned(),
-            })
-        }
-    };
-    let p = s.len();
+    let by_flag = params.one_of("release", false, &[("counter", false), ("flag", true)])?;
+    let (p, phase) = (s.len(), s.phase);
     if p < 2 {
         return Ok(());
     }

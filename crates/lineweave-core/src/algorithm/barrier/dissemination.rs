@@ -6,13 +6,12 @@
 //! in the same lines: flags only grow, and a later run's value satisfies an earlier wait.
 
 use super::super::ranks::ceil_log;
-use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::release::{layout_param, layouts, undivided};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "dissemination",
     about: "in each round every rank informs m others, farther each round",
@@ -22,7 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         layout_param("alone"),
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
@@ -40,28 +39,20 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     ms.into_iter().take(6).flat_map(|m| layouts(&Params::new().with("m", m))).collect()
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let m = peers(params)?;
     let layout = params.read("layout", Layout::Alone)?;
-    undivided(b, s, layout, phase, |b| {
-        full(b, s, &m, layout);
-        Ok(())
-    })
+    undivided(b, s, layout, |b| full(b, s, &m, layout));
+    Ok(())
 }
 
 /// Peers in each round; rounds beyond the list have as many as the last.
 fn peers(params: &Params) -> Result<Vec<usize>, PlanError> {
     let text = params.get("m").unwrap_or("1");
     let number = |m: &str| m.trim().parse().ok().filter(|m| (1..super::super::MAX_RANKS).contains(m));
-    text.split(',').map(number).collect::<Option<Vec<usize>>>().ok_or_else(|| PlanError::BadParameter {
-        name: "m".to_owned(),
-        value: text.to_owned(),
-        expected: "a whole number from 1, or one a round with commas between them, such as 3,2".to_owned(),
+    text.split(',').map(number).collect::<Option<Vec<usize>>>().ok_or_else(|| {
+        let expected = "a whole number from 1, or one a round with commas between them, such as 3,2";
+        PlanError::bad("m", text, expected)
     })
 }
 

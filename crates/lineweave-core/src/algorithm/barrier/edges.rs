@@ -5,13 +5,12 @@
 //! the root. Without edges the nearest are told first.
 
 use super::super::edges;
-use super::super::{Algorithm, BarrierPart, Problem};
-use super::release::{along, layout_param, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
+use super::super::{Algorithm, Problem};
+use super::release::{along, layout_param, release_param, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "edges",
     about: "a tree given edge by edge, as made from latencies between ranks",
@@ -19,13 +18,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
     params: &[edges::EDGES, layout_param("alone"), release_param("tree"), HOME_PARAM],
     candidates,
     emit: |b, problem, s, params| {
-        let wiring = Wiring {
-            layout: params.read("layout", Layout::Alone)?,
-            release: params.read("release", Release::Tree)?,
-            home: params.read("home", Home::Own)?,
-        };
-        let (tree, ordered) = edges::ordered(params, problem, s)?;
-        along(b, &ordered, Ways::both(&tree), wiring, BarrierPart::Full);
+        let wiring = Wiring::read(params)?;
+        let (tree, order) = edges::tree(params, problem, s)?;
+        along(b, &s.in_order(&order), Ways::both(&tree), wiring);
         Ok(())
     },
 };

@@ -5,37 +5,29 @@
 //! of two arrive at a partner before the first round and are released by it after the last. Any P. Runs follow
 //! each other in the same lines.
 
-use super::super::{Algorithm, BarrierPart, Participants, Problem};
+use super::super::{Algorithm, Participants, Problem};
 use super::release::{layout_param, layouts, undivided};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "exchange",
     about: "pairs exchange flags, twice as far apart each round",
     source: "Brooks 1986 (butterfly barrier)",
     params: &[layout_param("paired")],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
     layouts(&Params::new())
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Paired)?;
-    undivided(b, s, layout, phase, |b| {
-        full(b, s, layout);
-        Ok(())
-    })
+    undivided(b, s, layout, |b| full(b, s, layout));
+    Ok(())
 }
 
 fn full(b: &mut Builder, s: &Participants, layout: Layout) {

@@ -5,14 +5,13 @@
 //! full where arrivals are gathered, and a binomial tree releases. Any P; on a shape without levels it is the
 //! `machine` level alone.
 
-use super::super::levels::{stages, Levels, Spec};
+use super::super::levels::{combined, stages, Levels, Spec, Stage};
 use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "hierarchical",
     about: "gather level by level, a barrier among the leaders, release back down",
@@ -26,6 +25,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
+/// Barriers whose parameters are about all ranks: they play no level.
+const WHOLE: [&str; 2] = ["edges", "noc-msg"];
+
 /// Few and near: a line that all poll. Many or far: as few rounds as dissemination takes.
 fn default_spec(level: Level) -> Spec {
     match level {
@@ -35,31 +37,23 @@ fn default_spec(level: Level) -> Spec {
 }
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    let useful = problem.shape.useful_levels();
-    if useful.is_empty() {
-        return Vec::new();
-    }
-    let mut out = vec![Params::new()];
-    for inner in
-        ["centralized", "centralized(layout=spread2)", "counter(release=flag)", "tree(k=4)", "binomial"]
-    {
-        for outer in ["dissemination", "exchange", "all-to-all", "dissemination(m=3)"] {
-            let mut levels: Vec<String> = useful.iter().map(|level| format!("{level}:{inner}")).collect();
-            levels.push(format!("machine:{outer}"));
-            out.push(Params::new().with("levels", levels.join(",")));
-        }
-    }
-    out
+    let inner =
+        ["centralized", "centralized(layout=spread2)", "counter(release=flag)", "tree(k=4)", "binomial"];
+    let outer = ["dissemination", "exchange", "all-to-all", "dissemination(m=3)"];
+    combined(&problem.shape.useful_levels(), &inner, &outer)
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let levels = params.read("levels", Levels::Auto)?;
     let stages = stages(&problem.shape, s, &levels, default_spec);
-    let mut play = |stage: &super::super::levels::Stage, phase: BarrierPart| {
+    let mut play = |stage: &Stage, phase: BarrierPart| {
         let algorithm = stage.spec.find(Collective::Barrier)?;
         b.alike(&stage.groups, |b, group| {
-            let participants = group.participants(s, &s.from, s.to);
-            super::emit_phase(b, algorithm, &participants, &stage.spec.params, phase)
+            if WHOLE.contains(&algorithm.name) {
+                return Err(algorithm.not_applicable("it cannot be played in phases"));
+            }
+            let participants = Participants { phase, ..group.participants(s, &s.from, s.to) };
+            (algorithm.emit)(b, problem, &participants, &stage.spec.params)
         })
     };
     let Some((outermost, inner)) = stages.split_last() else { return Ok(()) };

@@ -5,44 +5,44 @@
 //! [`PUBLISHED`], outside the table, to be refuted and to be timed. [`ALGORITHM`] adds the release. Any P. Baselines
 //! for meshes: not among the candidates for selection.
 
-use super::super::noc_msg::{ordered, Tiles, COLUMNS, CORES, ROOT};
-use super::super::{Algorithm, BarrierPart, Participants};
+use super::super::noc_msg::{Tiles, COLUMNS, CORES, ROOT};
+use super::super::{Algorithm, BarrierPart, Participants, Problem};
 use super::release::{along, layout_param, Home, Release, Ways, Wiring};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "noc-msg",
     about: "NoC_Msg with a release: up along columns and the root's row of tiles, and down again",
     source: "Patil 2014, section 5.5, corrected",
     params: &[COLUMNS, CORES, ROOT, layout_param("alone")],
     candidates: |_| Vec::new(),
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 /// The barrier as printed, which is none.
-pub static PUBLISHED: Algorithm = Algorithm {
+pub(super) static PUBLISHED: Algorithm = Algorithm {
     name: "noc-msg-published",
     about: "NoC_Msg as printed: ranks leave as soon as they have sent, so it is no barrier",
     source: "Patil 2014, section 5.5, Algorithm 5",
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Gather),
+    emit: |b, problem, s, params| {
+        emit(b, problem, &Participants { phase: BarrierPart::Gather, ..s.clone() }, params)
+    },
     ..ALGORITHM
 };
 
-fn phase(b: &mut Builder, s: &Participants, params: &Params, phase: BarrierPart) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let root = params.int("root", s.root, 0..s.len())?;
     let (tree, order) = Tiles::read(params, s.len())?.tree(root);
     let wiring = Wiring { layout, release: Release::Tree, home: Home::Own };
-    along(b, &ordered(s, &order), Ways::both(&tree), wiring, phase);
+    along(b, &s.in_order(&order), Ways::both(&tree), wiring);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Problem;
     use super::*;
     use crate::verify::verify;
 

@@ -13,18 +13,6 @@ pub(super) enum Release {
     Shared,
 }
 
-impl std::str::FromStr for Release {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Release, String> {
-        match text {
-            "tree" => Ok(Release::Tree),
-            "shared" => Ok(Release::Shared),
-            _ => Err("tree or shared".to_owned()),
-        }
-    }
-}
-
 /// The parameter `release` of tree-shaped barriers.
 pub(super) const fn release_param(default: &'static str) -> ParamSpec {
     ParamSpec {
@@ -49,15 +37,10 @@ pub(super) enum Home {
     Root,
 }
 
-impl std::str::FromStr for Home {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Home, String> {
-        match text {
-            "own" => Ok(Home::Own),
-            "root" => Ok(Home::Root),
-            _ => Err("own or root".to_owned()),
-        }
+impl Home {
+    /// Reads the parameter `home`.
+    pub fn read(params: &Params) -> Result<Home, PlanError> {
+        params.one_of("home", Home::Own, &[("own", Home::Own), ("root", Home::Root)])
     }
 }
 
@@ -76,6 +59,18 @@ pub(super) struct Wiring {
     pub(super) home: Home,
 }
 
+impl Wiring {
+    /// Reads the parameters: by default each flag has a line of its own, and the release goes down the tree.
+    pub fn read(params: &Params) -> Result<Wiring, PlanError> {
+        let releases = [("tree", Release::Tree), ("shared", Release::Shared)];
+        Ok(Wiring {
+            layout: params.read("layout", Layout::Alone)?,
+            release: params.one_of("release", Release::Tree, &releases)?,
+            home: Home::read(params)?,
+        })
+    }
+}
+
 /// The trees that a barrier goes up and down; usually one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ways<'a> {
@@ -90,17 +85,17 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// Arrivals up a tree and release, as far as `phase` says.
-pub(super) fn along(b: &mut Builder, s: &Participants, ways: Ways<'_>, wiring: Wiring, phase: BarrierPart) {
+/// Arrivals up a tree and release, as far as the participants' phase says.
+pub(super) fn along(b: &mut Builder, s: &Participants, ways: Ways<'_>, wiring: Wiring) {
     if s.len() < 2 {
         return;
     }
     // Side by side, so that with the layout `paired` the two flags of a rank share a line.
     let shared = (wiring.home == Home::Root).then(|| b.flags("flag", wiring.layout, 2 * s.len()));
-    if matches!(phase, BarrierPart::Full | BarrierPart::Gather) {
+    if s.phase != BarrierPart::Release {
         gather(b, s, ways.up, wiring.layout, shared);
     }
-    if matches!(phase, BarrierPart::Full | BarrierPart::Release) {
+    if s.phase != BarrierPart::Gather {
         release_from_root(b, s, ways.down, wiring.layout, wiring.release, shared);
     }
 }
@@ -162,19 +157,12 @@ fn release_from_root(
 
 /// A barrier without separate halves as one level of a hierarchical one: the whole of it where arrivals are
 /// gathered, a binomial tree where the release comes back.
-pub(super) fn undivided(
-    b: &mut Builder,
-    s: &Participants,
-    layout: Layout,
-    phase: BarrierPart,
-    full: impl FnOnce(&mut Builder) -> Result<(), PlanError>,
-) -> Result<(), PlanError> {
-    match phase {
+pub(super) fn undivided(b: &mut Builder, s: &Participants, layout: Layout, full: impl FnOnce(&mut Builder)) {
+    match s.phase {
         BarrierPart::Full | BarrierPart::Gather => full(b),
         BarrierPart::Release => {
             let wiring = Wiring { layout, release: Release::Tree, home: Home::Own };
-            along(b, s, Ways::both(&Tree::binomial(s.len())), wiring, BarrierPart::Release);
-            Ok(())
+            along(b, s, Ways::both(&Tree::binomial(s.len())), wiring);
         }
     }
 }

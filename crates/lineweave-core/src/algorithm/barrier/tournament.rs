@@ -5,13 +5,12 @@
 //! release down a k-ary tree (`release=kary`). Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::release::{along, layout_param, layouts, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "tournament",
     about: "pairs meet round by round, the champion wakes everybody",
@@ -27,7 +26,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         HOME_PARAM,
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -37,41 +36,18 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
-    let home = params.read("home", Home::Own)?;
+    let home = Home::read(params)?;
     let k = params.int("k", 2, 1..super::super::MAX_RANKS)?;
-    let bracket = bracket(s.len());
-    let (release, down) = match params.get("release").unwrap_or("shared") {
-        "shared" => (Release::Shared, bracket.clone()),
-        "tree" => (Release::Tree, bracket.clone()),
-        "kary" => (Release::Tree, Tree::kary(s.len(), k)),
-        other => {
-            return Err(PlanError::BadParameter {
-                name: "release".to_owned(),
-                value: other.to_owned(),
-                expected: "shared, tree or kary".to_owned(),
-            })
-        }
-    };
-    along(b, s, Ways { up: &bracket, down: &down }, Wiring { layout, release, home }, phase);
+    let shared = (Release::Shared, false);
+    let releases = [("shared", shared), ("tree", (Release::Tree, false)), ("kary", (Release::Tree, true))];
+    let (release, kary) = params.one_of("release", shared, &releases)?;
+    // The winner of a virtual rank is that without its lowest set bit; who falls last is woken first.
+    let bracket = Tree::halving(s.len());
+    let down = if kary { Tree::kary(s.len(), k) } else { bracket.clone() };
+    along(b, s, Ways { up: &bracket, down: &down }, Wiring { layout, release, home });
     Ok(())
-}
-
-/// The winner of `v` is `v` without its lowest set bit; who falls last is woken first.
-fn bracket(p: usize) -> Tree {
-    let mut tree = Tree { parent: vec![None; p], children: vec![Vec::new(); p] };
-    for v in (1..p).rev() {
-        let winner = v & (v - 1);
-        tree.parent[v] = Some(winner);
-        tree.children[winner].push(v);
-    }
-    tree
 }
 
 #[cfg(test)]
@@ -80,7 +56,7 @@ mod tests {
 
     #[test]
     fn neighbours_meet_first() {
-        let tree = bracket(7);
+        let tree = Tree::halving(7);
         assert_eq!(tree.children[0], vec![4, 2, 1]);
         assert_eq!(tree.children[4], vec![6, 5]);
         assert_eq!(tree.parent[5], Some(4));

@@ -4,13 +4,12 @@
 //! chips of 6 cores) and the lines of the flags, which they keep in one segment (`home=root`). Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
-use super::release::{along, layout_param, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
+use super::release::{along, layout_param, release_param, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "tree",
     about: "arrivals up a k-ary tree, release down it",
@@ -22,7 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         HOME_PARAM,
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
+    emit,
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
@@ -39,17 +38,8 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(
-    b: &mut Builder,
-    s: &Participants,
-    params: &Params,
-    phase: BarrierPart,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 4, 1..super::super::MAX_RANKS)?;
-    let layout = params.read("layout", Layout::Alone)?;
-    let release = params.read("release", Release::Tree)?;
-    let home = params.read("home", Home::Own)?;
-    let tree = Tree::kary(s.len(), k);
-    along(b, s, Ways::both(&tree), Wiring { layout, release, home }, phase);
+    along(b, s, Ways::both(&Tree::kary(s.len(), k)), Wiring::read(params)?);
     Ok(())
 }

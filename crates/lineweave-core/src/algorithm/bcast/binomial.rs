@@ -10,8 +10,7 @@ use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "binomial",
     about: "each informed rank informs one more, round by round",

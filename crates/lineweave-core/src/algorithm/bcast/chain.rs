@@ -11,8 +11,7 @@ use super::settings::{self, chunk_grid};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "chain",
     about: "each rank hands chunks on to the next, pipelined",

@@ -20,8 +20,7 @@ const VIA: ParamSpec = ParamSpec {
     about: "pull: a rank fetches its slice from the root's box; push: the root puts it into the rank's",
 };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "cyclic",
     about: "P-1 slices, each fetched from the root once and then passed around, one reader a box",
@@ -30,25 +29,6 @@ pub static ALGORITHM: Algorithm = Algorithm {
     candidates,
     emit,
 };
-
-/// Way in which slices leave the root: ranks pull them, or the root pushes them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Via {
-    Pull,
-    Push,
-}
-
-impl std::str::FromStr for Via {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "pull" => Ok(Via::Pull),
-            "push" => Ok(Via::Push),
-            _ => Err("pull or push".to_owned()),
-        }
-    }
-}
 
 fn candidates(problem: &Problem) -> Vec<Params> {
     // Below a line a slice, and with one reader, there is nothing to pass around.
@@ -60,7 +40,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
-    let via = params.read("via", Via::Pull)?;
+    let push = params.one_of("via", false, &[("pull", false), ("push", true)])?;
     let p = s.len();
     if s.bytes == 0 || p < 2 {
         return Ok(());
@@ -71,9 +51,9 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     let slice = |i: usize| block(s.bytes, grain, p - 1, i);
     let longest = (0..p - 1).map(|i| slice(i).len()).max().unwrap_or(0);
     // `cut[i]` says that slice i-1 is in the root's box, `ready[i]` that it is in that of virtual rank i.
-    let (whole, cut) = match via {
-        Via::Pull => (Some(b.slot(s.bytes)), Some(b.flags("cut", layout, 1))),
-        Via::Push => (None, None),
+    let (whole, cut) = match push {
+        false => (Some(b.slot(s.bytes)), Some(b.flags("cut", layout, 1))),
+        true => (None, None),
     };
     let own = b.slot(longest);
     let ready = b.flags("ready", layout, 1);
@@ -103,7 +83,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
         // Stage j: the slice of the rank j further on.
         for j in 0..p - 1 {
             let i = (v - 1 + j) % (p - 1);
-            if j > 0 || via == Via::Push {
+            if j > 0 || push {
                 b.wait(rank, ready.at(ranks[i + 1], 0), 1);
             }
             b.mov(rank, slice_box(i), s.to.at(slice(i)));

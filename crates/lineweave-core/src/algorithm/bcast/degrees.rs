@@ -19,8 +19,7 @@ const DEGREES: ParamSpec = ParamSpec {
     about: "children of a rank, level by level, such as 5,3,2",
 };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "degrees",
     about: "a tree with a degree per level; children poll one line of their parent",
@@ -67,10 +66,9 @@ pub(super) fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError
             .split(',')
             .map(|d| d.trim().parse().ok().filter(|&d: &usize| d > 0))
             .collect::<Option<Vec<usize>>>()
-            .ok_or_else(|| PlanError::BadParameter {
-                name: "degrees".to_owned(),
-                value: text.to_owned(),
-                expected: "auto, or whole numbers above 0 with commas between them, such as 5,3,2".to_owned(),
+            .ok_or_else(|| {
+                let expected = "auto, or whole numbers above 0 with commas between them, such as 5,3,2";
+                PlanError::bad("degrees", text, expected)
             }),
     }
 }

@@ -106,12 +106,11 @@ impl Public {
 
 /// The way of notifying, which cannot be by siblings.
 pub(super) fn notify(params: &Params, default: Notify) -> Result<Notify, PlanError> {
-    match params.read("notify", default)? {
-        Notify::Binary => Err(PlanError::BadParameter {
-            name: "notify".to_owned(),
-            value: "binary".to_owned(),
-            expected: "each or shared: an address is only its owner's to give".to_owned(),
-        }),
+    match Notify::read(params, default)? {
+        Notify::Binary => {
+            let expected = "each or shared: an address is only its owner's to give";
+            Err(PlanError::bad("notify", "binary", expected))
+        }
         other => Ok(other),
     }
 }
@@ -121,11 +120,7 @@ pub(in super::super) fn check_room(layout: Layout) -> Result<(), PlanError> {
     if layout.payload() >= 8 {
         return Ok(());
     }
-    Err(PlanError::BadParameter {
-        name: "layout".to_owned(),
-        value: layout.to_string(),
-        expected: "paired, alone or spreadN: a line with room for an address".to_owned(),
-    })
+    Err(PlanError::bad("layout", layout, "paired, alone or spreadN: a line with room for an address"))
 }
 
 /// Flags or counter by which virtual rank 0 learns that every rank has finished copying.

@@ -14,8 +14,7 @@ use crate::plan::{Builder, Layout, Params, PlanError};
 
 const K: ParamSpec = ParamSpec { name: "k", default: "4", about: "degree of the tree that ends it" };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "direct-cyclic",
     about: "P-1 slices, fetched from the root and then from each other's buffers (threads, shared heap)",

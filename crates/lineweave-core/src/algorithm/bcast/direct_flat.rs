@@ -10,8 +10,7 @@ use super::settings::{self, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "direct-flat",
     about: "everybody copies out of the root's buffer (threads, shared heap)",

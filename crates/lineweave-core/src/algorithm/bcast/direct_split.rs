@@ -18,8 +18,7 @@ const SHARE: ParamSpec = ParamSpec {
     about: "percent of the message that the root writes; auto: 100/P",
 };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "direct-split",
     about: "the root writes part of the message while receivers read the rest (threads, shared heap)",

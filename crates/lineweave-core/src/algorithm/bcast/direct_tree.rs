@@ -15,8 +15,7 @@ use crate::plan::{Builder, Layout, Params, PlanError};
 
 const K: ParamSpec = ParamSpec { name: "k", default: "4", about: "base of the tree: k-1 children a round" };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "direct-tree",
     about: "a k-nomial tree; each rank copies out of its parent's buffer (threads, shared heap)",

@@ -11,8 +11,7 @@ use super::settings;
 use crate::collective::Collective;
 use crate::plan::Params;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "edges",
     about: "a tree given edge by edge, as made from latencies between ranks",

@@ -13,8 +13,7 @@ use crate::plan::{Builder, Params, PlanError};
 const RATIO: ParamSpec =
     ParamSpec { name: "ratio", default: "0.5", about: "o / L: overhead of a send over latency, 0 to 1000" };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "fibonacci",
     about: "the optimal LogP tree: informed ranks keep sending, one message an overhead",
@@ -52,11 +51,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let ratio: f64 = params.read("ratio", 0.5)?;
     if !(0.0..=1000.0).contains(&ratio) {
-        return Err(PlanError::BadParameter {
-            name: "ratio".to_owned(),
-            value: ratio.to_string(),
-            expected: "a number from 0 to 1000".to_owned(),
-        });
+        return Err(PlanError::bad("ratio", ratio, "a number from 0 to 1000"));
     }
     let relay = Relay::PLAIN.read(params)?;
     relay.emit(b, s, &Tree::fibonacci(s.len(), ratio), &cyclic(s));

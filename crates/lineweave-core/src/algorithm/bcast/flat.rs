@@ -11,8 +11,7 @@ use super::settings::{self, chunk_grid, tree_candidates, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "flat",
     about: "everybody copies from the root's box, chunk by chunk",

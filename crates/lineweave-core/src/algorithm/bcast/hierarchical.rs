@@ -5,14 +5,13 @@
 //! the group, otherwise the first rank. Outer levels come first in each rank's program. Any P and root; groups
 //! of one cost nothing, and on a shape without levels it is the `machine` level alone.
 
-use super::super::levels::{stages, Levels, Spec};
+use super::super::levels::{given, stages, Levels, Spec};
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "hierarchical",
     about: "level by level, with an algorithm of its own for each",
@@ -46,9 +45,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     for levels in sets {
         for inner in inner {
             for outer in outer {
-                let mut text: Vec<String> = levels.iter().map(|l| format!("{l}:{inner}")).collect();
-                text.push(format!("machine:{outer}"));
-                let params = Params::new().with("levels", text.join(","));
+                let params = given(&levels, inner, outer);
                 if !out.contains(&params) {
                     out.push(params);
                 }

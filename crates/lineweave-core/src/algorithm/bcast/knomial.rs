@@ -13,8 +13,7 @@ use crate::plan::{Builder, Params, PlanError};
 
 const K: ParamSpec = ParamSpec { name: "k", default: "4", about: "base of the tree: k-1 children a round" };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "knomial",
     about: "each informed rank informs k-1 more, round by round",

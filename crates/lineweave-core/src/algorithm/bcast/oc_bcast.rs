@@ -14,8 +14,7 @@ use super::settings::{self, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "oc-bcast",
     about: "OC-Bcast as published for the Intel SCC: 2 chunks of 96 lines, leaves copy twice",
@@ -39,17 +38,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 
 fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 7, 1..1025)?;
-    let leaf_boxed = match params.get("leaf").unwrap_or("box") {
-        "box" => true,
-        "direct" => false,
-        other => {
-            return Err(PlanError::BadParameter {
-                name: "leaf".to_owned(),
-                value: other.to_owned(),
-                expected: "box or direct".to_owned(),
-            })
-        }
-    };
+    let leaf_boxed = params.one_of("leaf", true, &[("box", true), ("direct", false)])?;
     let base = Relay {
         notify: Notify::Binary,
         carry: 0,

@@ -14,8 +14,7 @@ use crate::plan::{Builder, Layout, Params, PlanError};
 
 const K: ParamSpec = ParamSpec { name: "k", default: "7", about: "children of a rank" };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "pipelined-kary",
     about: "OC-Bcast: k-ary tree, binary notification among siblings, double buffering",

@@ -12,8 +12,7 @@ use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "rckmpi",
     about: "MPICH's binomial tree, or scatter and ring, over message buffers split among senders",

@@ -60,21 +60,19 @@ impl Relay {
 
     /// These settings where `params` does not say otherwise.
     pub fn read(self, params: &Params) -> Result<Relay, PlanError> {
+        let sources = [("parent", Source::Parent), ("root", Source::Root)];
         let relay = Relay {
             layout: params.read("layout", self.layout)?,
-            notify: params.read("notify", self.notify)?,
+            notify: Notify::read(params, self.notify)?,
             carry: params.int("carry", self.carry, 0..65)?,
-            source: params.read("source", self.source)?,
+            source: params.one_of("source", self.source, &sources)?,
             chunk: params.int("chunk", self.chunk, 0..usize::MAX)?,
             slots: params.int("slots", self.slots, 0..1025)?,
             ..self
         };
         if relay.source == Source::Root && relay.slots > 0 {
-            return Err(PlanError::BadParameter {
-                name: "slots".to_owned(),
-                value: relay.slots.to_string(),
-                expected: "0 with source=root, where slots are not acknowledged".to_owned(),
-            });
+            let expected = "0 with source=root, where slots are not acknowledged";
+            return Err(PlanError::bad("slots", relay.slots, expected));
         }
         Ok(relay)
     }

@@ -20,8 +20,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "rotating",
     about: "blocks of k+1 ranks that take turns in fetching a chunk for the others",
@@ -73,7 +72,7 @@ struct Block<'a> {
 fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 7, 1..129)?;
     let layout = params.read("layout", Layout::Alone)?;
-    let notify = params.read("notify", Notify::Each)?;
+    let notify = Notify::read(params, Notify::Each)?;
     let chunk = params.int("chunk", 96 * 32, 1..usize::MAX)?;
     let slots = params.int("slots", 2, 1..1025)?;
     let ahead = params.int("ahead", 1, 0..1025)?;

@@ -14,8 +14,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "scatter-doubling",
     about: "binomial scatter, then a recursive-doubling allgather; surplus ranks follow a partner",

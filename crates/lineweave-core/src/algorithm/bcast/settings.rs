@@ -1,7 +1,7 @@
 //! The parameters that tree broadcasts share, and the sets of them worth costing.
 
 use super::super::{ParamSpec, Problem};
-use crate::plan::{Layout, Params};
+use crate::plan::{Layout, Params, PlanError};
 
 /// Notification scheme: the ranks that raise flags when a chunk is ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,16 +14,11 @@ pub(super) enum Notify {
     Binary,
 }
 
-impl std::str::FromStr for Notify {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "each" => Ok(Notify::Each),
-            "shared" => Ok(Notify::Shared),
-            "binary" => Ok(Notify::Binary),
-            _ => Err("each, shared or binary".to_owned()),
-        }
+impl Notify {
+    /// Reads the parameter `notify`.
+    pub fn read(params: &Params, default: Notify) -> Result<Notify, PlanError> {
+        let words = [("each", Notify::Each), ("shared", Notify::Shared), ("binary", Notify::Binary)];
+        params.one_of("notify", default, &words)
     }
 }
 
@@ -34,18 +29,6 @@ pub(super) enum Source {
     Parent,
     /// The root's: the tree only notifies.
     Root,
-}
-
-impl std::str::FromStr for Source {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "parent" => Ok(Source::Parent),
-            "root" => Ok(Source::Root),
-            _ => Err("parent or root".to_owned()),
-        }
-    }
 }
 
 /// Lines of the flags.

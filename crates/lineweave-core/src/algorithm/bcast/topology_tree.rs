@@ -5,7 +5,7 @@
 //! open (Petrovic et al. 2012, section 4.1: "a tree taking into account the topology"). Any P and root; on a shape
 //! without levels it is the tree of level `machine`.
 
-use super::super::levels::{stages, Levels, Spec};
+use super::super::levels::{given, stages, Levels, Spec};
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use super::degrees::degrees;
@@ -14,10 +14,8 @@ use super::settings::{self, chunk_grid};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 use crate::topology::Level;
-use std::collections::VecDeque;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "topology-tree",
     about: "one tree shaped by the topology, pipelined through all its levels",
@@ -46,9 +44,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     let mut base = Vec::new();
     for inner in ["flat", "chain"] {
         for outer in ["flat", "chain", "binomial"] {
-            let mut text: Vec<String> = useful.iter().map(|l| format!("{l}:{inner}")).collect();
-            text.push(format!("machine:{outer}"));
-            base.push(Params::new().with("levels", text.join(",")));
+            base.push(given(&useful, inner, outer));
         }
     }
     let mut out = Vec::new();
@@ -76,19 +72,15 @@ fn default_spec(level: Level) -> Spec {
 
 /// The tree over `p` ranks that a level asks for.
 fn tree(spec: &Spec, p: usize) -> Result<Tree, PlanError> {
-    let bad = |expected: String| PlanError::BadParameter {
-        name: "levels".to_owned(),
-        value: spec.to_string(),
-        expected,
-    };
+    let bad = |expected: &str| PlanError::bad("levels", spec, expected);
     let takes: &[&str] = match spec.name.as_str() {
         "flat" | "chain" | "binomial" => &[],
         "knomial" | "kary" => &["k"],
         "degrees" => &["degrees"],
-        _ => return Err(bad("flat, chain, binomial, knomial, kary or degrees".to_owned())),
+        _ => return Err(bad("flat, chain, binomial, knomial, kary or degrees")),
     };
     if let Some(name) = spec.params.0.keys().find(|n| !takes.contains(&n.as_str())) {
-        return Err(bad(format!("no parameter `{name}` of {}", spec.name)));
+        return Err(bad(&format!("no parameter `{name}` of {}", spec.name)));
     }
     Ok(match spec.name.as_str() {
         "flat" => Tree::flat(p),
@@ -117,21 +109,7 @@ pub fn joined(problem: &Problem, s: &Participants, levels: &Levels) -> Result<(T
             }
         }
     }
-    // Numbered breadth first, so that parents come before their children.
-    let mut joined = Tree { parent: vec![None], children: vec![Vec::new()] };
-    let mut members = vec![s.root];
-    let mut queue = VecDeque::from([0]);
-    while let Some(v) = queue.pop_front() {
-        for &child in &below[members[v]] {
-            let number = members.len();
-            members.push(child);
-            joined.parent.push(Some(v));
-            joined.children.push(Vec::new());
-            joined.children[v].push(number);
-            queue.push_back(number);
-        }
-    }
-    Ok((joined, members))
+    Ok(Tree::breadth_first(s.root, &below))
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {

@@ -13,8 +13,7 @@ use crate::plan::{Builder, Layout, Params, PlanError};
 
 const G: ParamSpec = ParamSpec { name: "g", default: "2", about: "children of a rank" };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
     name: "two-segment-tree",
     about: "Open MPI coll/sm: g-ary tree, two segments a box, each segment copied on and then out",

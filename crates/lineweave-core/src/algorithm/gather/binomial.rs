@@ -10,8 +10,7 @@ use super::up;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Gather,
     name: "binomial",
     about: "blocks go up a binomial tree, those of a subtree together",

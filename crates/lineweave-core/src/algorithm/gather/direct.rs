@@ -11,8 +11,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Space};
 use crate::units::Rank;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Gather,
     name: "direct",
     about: "every rank writes its block into the root's buffer (threads, shared heap)",

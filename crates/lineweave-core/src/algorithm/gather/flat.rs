@@ -10,8 +10,7 @@ use super::up;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Gather,
     name: "flat",
     about: "the root copies every rank's block out of its box",

@@ -5,7 +5,7 @@
 //! tree.
 
 use super::super::bcast::topology_tree::joined;
-use super::super::levels::Levels;
+use super::super::levels::{given, Levels};
 use super::super::pieces::LAYOUT;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::up;
@@ -19,33 +19,23 @@ pub(in super::super) const LEVELS: ParamSpec = ParamSpec {
     about: "tree of each level: flat, chain, binomial, knomial(k=4), kary(k=2), degrees(degrees=3,2)",
 };
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Gather,
     name: "hierarchical",
     about: "blocks go up a tree shaped by the topology, each group's together",
     source: "Open MPI XHC; Ramos & Hoefler 2013, section 4.3",
     params: &[LEVELS, LAYOUT],
-    candidates,
+    candidates: trees,
     emit,
 };
 
 /// The trees worth costing on a shape.
 pub(in super::super) fn trees(problem: &Problem) -> Vec<Params> {
     let useful = problem.shape.useful_levels();
-    if useful.is_empty() {
-        return Vec::new();
+    match useful.is_empty() {
+        true => Vec::new(),
+        false => ["flat", "binomial"].map(|outer| given(&useful, "flat", outer)).into(),
     }
-    let text = |outer: &str| {
-        let mut text: Vec<String> = useful.iter().map(|l| format!("{l}:flat")).collect();
-        text.push(format!("machine:{outer}"));
-        Params::new().with("levels", text.join(","))
-    };
-    vec![text("flat"), text("binomial")]
-}
-
-fn candidates(problem: &Problem) -> Vec<Params> {
-    trees(problem)
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {

@@ -1,9 +1,9 @@
 //! Algorithms for gather, with blocks of one length or (gatherv) of different lengths.
 
-pub mod binomial;
-pub mod direct;
-pub mod flat;
-pub mod hierarchical;
+mod binomial;
+pub(super) mod direct;
+mod flat;
+pub(super) mod hierarchical;
 mod up;
 
 use super::Algorithm;

@@ -9,8 +9,7 @@ use super::up::{in_rank_order, up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "binomial",
     about: "pairs fold, then pairs of pairs, round by round",

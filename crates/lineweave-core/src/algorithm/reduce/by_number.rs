@@ -10,8 +10,7 @@ use super::up::{up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "by-number",
     about: "binomial tree over ranks by number, in rank order for any root",

@@ -9,8 +9,7 @@ use super::up::{in_rank_order, up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "direct",
     about: "the parent folds straight from its children's buffers",

@@ -11,10 +11,9 @@ use super::super::edges;
 use super::super::{Algorithm, ParamSpec, Problem};
 use super::up::{up, Travel};
 use crate::collective::Collective;
-use crate::plan::{Layout, Params, PlanError};
+use crate::plan::{Layout, Params};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "edges",
     about: "a tree given edge by edge, as made from latencies between ranks",
@@ -31,21 +30,11 @@ pub static ALGORITHM: Algorithm = Algorithm {
     candidates,
     emit: |b, problem, s, params| {
         let layout = params.read("layout", Layout::Alone)?;
-        let last = match params.get("fold").unwrap_or("each") {
-            "each" => false,
-            "last" => true,
-            other => {
-                return Err(PlanError::BadParameter {
-                    name: "fold".to_owned(),
-                    value: other.to_owned(),
-                    expected: "each or last".to_owned(),
-                })
-            }
-        };
+        let last = params.one_of("fold", false, &[("each", false), ("last", true)])?;
         let rows = edges::rows(params, problem, s)?;
         let together = last.then_some(&rows.begins[..]);
         let travel = Travel { layout, at_parent: false, direct: false, rows: together };
-        up(b, &rows.ordered(s), &rows.tree, travel)
+        up(b, &s.in_order(&rows.order), &rows.tree, travel)
     },
 };
 

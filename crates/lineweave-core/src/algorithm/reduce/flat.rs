@@ -8,8 +8,7 @@ use super::up::{up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "flat",
     about: "the root folds every contribution itself",

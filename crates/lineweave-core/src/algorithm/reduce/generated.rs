@@ -13,8 +13,7 @@ use super::pipelined::{climb, Pipeline};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "generated",
     about: "trees along rows and columns, generated for the costs of a mesh",
@@ -98,25 +97,15 @@ fn numbered(root: usize, parent: &[Option<usize>]) -> (Tree, Vec<usize>) {
             below[*above].push(member);
         }
     }
-    let mut breadth = vec![root];
-    let mut next = 0;
-    while next < breadth.len() {
-        breadth.extend_from_slice(&below[breadth[next]]);
-        next += 1;
-    }
+    let (_, breadth) = Tree::breadth_first(root, &below);
     let mut height = vec![0usize; parent.len()];
     for &member in breadth.iter().rev() {
         below[member].sort_by_key(|&m| (height[m], m));
         height[member] = below[member].iter().map(|&m| height[m] + 1).max().unwrap_or(0);
     }
-    let mut number = vec![0; parent.len()];
-    breadth.iter().enumerate().for_each(|(v, &m)| number[m] = v);
-    let tree = Tree {
-        parent: breadth.iter().map(|&m| parent[m].map(|a| number[a])).collect(),
-        children: breadth.iter().map(|&m| below[m].iter().map(|&c| number[c]).collect()).collect(),
-    };
+    let (tree, members) = Tree::breadth_first(root, &below);
     let (tree, order) = tree.renumbered();
-    (tree, order.into_iter().map(|v| breadth[v]).collect())
+    (tree, order.into_iter().map(|v| members[v]).collect())
 }
 
 fn costs(params: &Params) -> Result<RowCosts, PlanError> {
@@ -125,11 +114,7 @@ fn costs(params: &Params) -> Result<RowCosts, PlanError> {
         text.split(',').map(|n| n.trim().parse().ok().filter(|&n: &u64| n <= 1 << 32)).collect();
     match numbers.as_deref() {
         Some(&[receive, link, hop, depth]) => Ok(RowCosts { receive, link, hop, depth }),
-        _ => Err(PlanError::BadParameter {
-            name: "costs".to_owned(),
-            value: text.to_owned(),
-            expected: "four whole numbers, such as 1,1,1,5".to_owned(),
-        }),
+        _ => Err(PlanError::bad("costs", text, "four whole numbers, such as 1,1,1,5")),
     }
 }
 
@@ -144,11 +129,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     let name = params.get("tree").unwrap_or("auto");
     let mut known: Vec<Option<Tree>> = vec![None; s.len() + 1];
     if name != "auto" && !fixed(1).iter().any(|(n, _)| *n == name) {
-        return Err(PlanError::BadParameter {
-            name: "tree".to_owned(),
-            value: name.to_owned(),
-            expected: "auto, star, chain, binary or two-phase".to_owned(),
-        });
+        return Err(PlanError::bad("tree", name, "auto, star, chain, binary or two-phase"));
     }
     let shape = |p: usize| {
         let made = known[p].get_or_insert_with(|| {
@@ -159,42 +140,18 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     };
     let mesh = Mesh { members: s.len(), columns, cores };
     let (tree, order) = numbered(s.root, &mesh.parents(s.root, shape));
-    let ordered = Participants {
-        members: order.iter().map(|&i| s.members[i]).collect(),
-        root: 0,
-        from: order.iter().map(|&i| s.from[i]).collect(),
-        to: s.to,
-        bytes: s.bytes,
-    };
     let how = Pipeline {
         chunk: params.int("chunk", 8192, 1..usize::MAX)?,
         depth: params.int("slots", 2, 1..1025)?,
         layout: params.read("layout", Layout::Alone)?,
     };
-    climb(b, &ordered, &tree, how);
+    climb(b, &s.in_order(&order), &tree, how);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::verify;
-
-    #[test]
-    fn every_tree_root_and_shape_is_proved() {
-        for tree in ["auto", "star", "chain", "binary", "two-phase"] {
-            for p in 1..15 {
-                for (columns, cores) in [(0, 1), (3, 1), (2, 2), (4, 3)] {
-                    let root = (5 * p) / 7;
-                    let problem = Problem { root, grain: 8, ..Problem::flat(Collective::Reduce, p, 40) };
-                    let params = Params::new().with("tree", tree).with("columns", columns);
-                    let params = params.with("cores", cores).with("chunk", 16);
-                    let plan = ALGORITHM.plan(&problem, &params).unwrap();
-                    verify(&plan).unwrap_or_else(|e| panic!("{p} ranks, {params}: {e}"));
-                }
-            }
-        }
-    }
 
     #[test]
     fn bad_costs_and_trees_are_refused() {

@@ -4,14 +4,13 @@
 //! nodes. Each level plays any reduction of the table. Any P and root (which leads every group it is in); on a shape
 //! without levels it is the `machine` level alone.
 
-use super::super::levels::{stages, Levels, Spec};
+use super::super::levels::{combined, stages, Levels, Spec};
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "hierarchical",
     about: "groups reduce to their leaders, level by level",
@@ -34,19 +33,11 @@ fn default_spec(level: Level) -> Spec {
 }
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    let useful = problem.shape.useful_levels();
-    if useful.is_empty() || problem.bytes == 0 {
+    if problem.bytes == 0 {
         return Vec::new();
     }
-    let mut out = vec![Params::new()];
-    for inner in ["flat", "binomial", "tree", "pipelined"] {
-        for outer in ["flat", "binomial", "pipelined(k=1)"] {
-            let mut levels: Vec<String> = useful.iter().map(|level| format!("{level}:{inner}")).collect();
-            levels.push(format!("machine:{outer}"));
-            out.push(Params::new().with("levels", levels.join(",")));
-        }
-    }
-    out
+    let inner = ["flat", "binomial", "tree", "pipelined"];
+    combined(&problem.shape.useful_levels(), &inner, &["flat", "binomial", "pipelined(k=1)"])
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {

@@ -1,20 +1,20 @@
 //! Algorithms for reduce.
 
-pub mod binomial;
-pub mod box_slices;
-pub mod by_number;
-pub mod direct;
-pub mod edges;
-pub mod flat;
-pub mod generated;
-pub mod hierarchical;
-pub mod noc_msg;
-pub mod pipelined;
-pub mod rcce;
-pub mod rckmpi;
-pub mod slices;
-pub mod tree;
-pub(crate) mod up;
+mod binomial;
+mod box_slices;
+mod by_number;
+mod direct;
+mod edges;
+mod flat;
+mod generated;
+mod hierarchical;
+mod noc_msg;
+mod pipelined;
+pub(super) mod rcce;
+mod rckmpi;
+pub(super) mod slices;
+mod tree;
+pub(super) mod up;
 
 use super::{Algorithm, Problem};
 use crate::plan::{Layout, Params};
@@ -38,7 +38,7 @@ pub const TABLE: &[&Algorithm] = &[
 ];
 
 /// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.
-fn layouts(problem: &Problem, base: &Params) -> Vec<Params> {
+pub(super) fn layouts(problem: &Problem, base: &Params) -> Vec<Params> {
     let all = [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2)];
     let fits = |l: &Layout| problem.bytes <= l.payload() || problem.bytes > Layout::Alone.payload();
     all.into_iter().filter(fits).map(|layout| base.clone().with("layout", layout)).collect()

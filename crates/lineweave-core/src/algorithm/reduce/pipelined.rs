@@ -17,8 +17,7 @@ use super::up::in_rank_order;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "pipelined",
     about: "chunks climb a k-ary tree, several under way at once",

@@ -12,8 +12,7 @@ use super::up::in_rank_order;
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "rckmpi",
     about: "MPICH's binomial tree, or halving and gathering, over message buffers split among senders",

@@ -12,8 +12,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "slices",
     about: "every rank folds a slice straight from all buffers into the root's",
@@ -41,11 +40,8 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     let layout = params.read("layout", Layout::Alone)?;
     if layout.payload() < size_of::<u64>() {
-        return Err(PlanError::BadParameter {
-            name: "layout".to_owned(),
-            value: layout.to_string(),
-            expected: "a layout with room for an address: paired, alone or spreadN".to_owned(),
-        });
+        let expected = "a layout with room for an address: paired, alone or spreadN";
+        return Err(PlanError::bad("layout", layout, expected));
     }
     let root = s.rank_of_virtual(0);
     if s.len() == 1 {

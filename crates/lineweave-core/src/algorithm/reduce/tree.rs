@@ -10,8 +10,7 @@ use super::up::{in_rank_order, up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "tree",
     about: "a tree with a degree per level and a buffer for each child",
@@ -28,7 +27,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     candidates,
     emit: |b, _, s, params| {
         let layout = params.read("layout", Layout::Alone)?;
-        let at_parent = buffers_at_parent(params)?;
+        let at_parent = params.one_of("buffers", true, &[("parent", true), ("child", false)])?;
         let tree = in_rank_order(Tree::by_degrees(s.len(), &degrees(params, s.len())?));
         up(b, s, &tree, Travel { layout, at_parent, direct: false, rows: None })
     },
@@ -57,18 +56,6 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn buffers_at_parent(params: &Params) -> Result<bool, PlanError> {
-    match params.get("buffers").unwrap_or("parent") {
-        "parent" => Ok(true),
-        "child" => Ok(false),
-        other => Err(PlanError::BadParameter {
-            name: "buffers".to_owned(),
-            value: other.to_owned(),
-            expected: "parent or child".to_owned(),
-        }),
-    }
-}
-
 fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError> {
     match params.get("degrees") {
         None | Some("auto") => Ok(default_degrees(p)),
@@ -76,10 +63,8 @@ fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError> {
             .split(',')
             .map(|k| k.parse::<usize>().ok().filter(|&k| k >= 1))
             .collect::<Option<Vec<usize>>>()
-            .ok_or_else(|| PlanError::BadParameter {
-                name: "degrees".to_owned(),
-                value: text.to_owned(),
-                expected: "auto, or whole numbers from 1, separated by commas".to_owned(),
+            .ok_or_else(|| {
+                PlanError::bad("degrees", text, "auto, or whole numbers from 1, separated by commas")
             }),
     }
 }

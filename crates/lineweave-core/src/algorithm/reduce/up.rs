@@ -78,11 +78,8 @@ pub(super) fn up(b: &mut Builder, s: &Participants, tree: &Tree, travel: Travel)
         return Ok(());
     }
     if travel.direct && travel.layout.payload() < size_of::<u64>() {
-        return Err(PlanError::BadParameter {
-            name: "layout".to_owned(),
-            value: travel.layout.to_string(),
-            expected: "a layout with room for an address: paired, alone or spreadN".to_owned(),
-        });
+        let expected = "a layout with room for an address: paired, alone or spreadN";
+        return Err(PlanError::bad("layout", travel.layout, expected));
     }
     b.ring();
     let carried = s.bytes <= travel.layout.payload() && !travel.direct;

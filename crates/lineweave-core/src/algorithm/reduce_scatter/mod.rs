@@ -1,9 +1,9 @@
 //! Algorithms for reduce-scatter: with blocks of one length (`reduce_scatter_block`) or of different lengths.
 
-pub mod direct;
-pub mod recursive_halving;
-pub mod ring;
-pub mod slices;
+mod direct;
+mod recursive_halving;
+mod ring;
+mod slices;
 
 use super::Algorithm;
 

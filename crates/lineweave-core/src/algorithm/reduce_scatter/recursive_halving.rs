@@ -14,8 +14,7 @@ use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Grid, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "recursive-halving",
     about: "partners fold and share out what they hold, half of it each round",

@@ -10,8 +10,7 @@ use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "slices",
     about: "each folds its block from everybody's box",

@@ -11,8 +11,7 @@ use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
-/// The table line of scan.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scan,
     name: "all-read-lower",
     about: "each writes once, everybody folds those of the ranks below",
@@ -22,15 +21,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit: |b, _, s, params| emit(b, s, params, Kind::Inclusive),
 };
 
-/// The table line of exscan.
-pub static EXCLUSIVE: Algorithm = Algorithm {
+pub(super) static EXCLUSIVE: Algorithm = Algorithm {
     collective: Collective::Exscan,
-    name: "all-read-lower",
-    about: "each writes once, everybody folds those of the ranks below",
-    source: "Ramos & Hoefler 2013, section 4.2, with a payload",
-    params: &[LAYOUT, ORDER],
-    candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Exclusive),
+    ..ALGORITHM
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {

@@ -20,8 +20,7 @@ const PARAMS: &[ParamSpec] = &[
     LAYOUT,
 ];
 
-/// The table line of scan.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scan,
     name: "chain",
     about: "each folds what the rank before it has, chunk by chunk",
@@ -31,15 +30,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit: |b, _, s, params| emit(b, s, params, Kind::Inclusive),
 };
 
-/// The table line of exscan.
-pub static EXCLUSIVE: Algorithm = Algorithm {
+pub(super) static EXCLUSIVE: Algorithm = Algorithm {
     collective: Collective::Exscan,
-    name: "chain",
-    about: "each folds what the rank before it has, chunk by chunk",
-    source: "Sanders & Traeff 2006 (linear pipeline)",
-    params: PARAMS,
-    candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Exclusive),
+    ..ALGORITHM
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {

@@ -1,10 +1,10 @@
 //! Algorithms for scan (inclusive) and exscan (exclusive): the same plans but for who contributes to what. All of them
 //! combine contributions in rank order.
 
-pub mod all_read_lower;
-pub mod chain;
-pub mod recursive_doubling;
-pub mod slices;
+mod all_read_lower;
+mod chain;
+mod recursive_doubling;
+mod slices;
 
 use super::{Algorithm, Participants};
 use crate::plan::Builder;

@@ -12,8 +12,7 @@ use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line of scan.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scan,
     name: "recursive-doubling",
     about: "each folds what the rank 1, 2, 4, ... below it has",
@@ -23,15 +22,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit: |b, _, s, params| emit(b, s, params, Kind::Inclusive),
 };
 
-/// The table line of exscan.
-pub static EXCLUSIVE: Algorithm = Algorithm {
+pub(super) static EXCLUSIVE: Algorithm = Algorithm {
     collective: Collective::Exscan,
-    name: "recursive-doubling",
-    about: "each folds what the rank 1, 2, 4, ... below it has",
-    source: "Hillis & Steele 1986",
-    params: &[LAYOUT],
-    candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Exclusive),
+    ..ALGORITHM
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {

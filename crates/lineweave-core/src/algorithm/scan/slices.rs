@@ -16,8 +16,7 @@ use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
-/// The table line of scan.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scan,
     name: "slices",
     about: "each computes one slice of everybody's result",
@@ -27,15 +26,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit: |b, _, s, params| emit(b, s, params, Kind::Inclusive),
 };
 
-/// The table line of exscan.
-pub static EXCLUSIVE: Algorithm = Algorithm {
+pub(super) static EXCLUSIVE: Algorithm = Algorithm {
     collective: Collective::Exscan,
-    name: "slices",
-    about: "each computes one slice of everybody's result",
-    source: "Ramos & Hoefler 2013, section 4.1.3, applied to a scan",
-    params: &[LAYOUT, ORDER],
-    candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Exclusive),
+    ..ALGORITHM
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {

@@ -11,8 +11,7 @@ use super::down::{self, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scatter,
     name: "binomial",
     about: "blocks go down a binomial tree, those of a subtree together",

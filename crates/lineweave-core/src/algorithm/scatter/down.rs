@@ -22,17 +22,7 @@ pub(super) struct Travel {
 impl Travel {
     /// From the parameters `layout` and `source`.
     pub fn read(params: &Params) -> Result<Travel, PlanError> {
-        let from_root = match params.get("source").unwrap_or("parent") {
-            "parent" => false,
-            "root" => true,
-            other => {
-                return Err(PlanError::BadParameter {
-                    name: "source".to_owned(),
-                    value: other.to_owned(),
-                    expected: "parent or root".to_owned(),
-                })
-            }
-        };
+        let from_root = params.one_of("source", false, &[("parent", false), ("root", true)])?;
         Ok(Travel { layout: params.read("layout", Layout::Alone)?, from_root })
     }
 }

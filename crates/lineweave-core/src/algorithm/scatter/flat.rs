@@ -10,8 +10,7 @@ use super::down::{self, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scatter,
     name: "flat",
     about: "every rank copies its block out of the root's box",

@@ -12,8 +12,7 @@ use super::down::{self, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scatter,
     name: "hierarchical",
     about: "blocks go down a tree shaped by the topology, each group's together",

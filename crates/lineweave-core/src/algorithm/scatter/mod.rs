@@ -1,11 +1,11 @@
 //! Algorithms for scatter, with blocks of one length or (scatterv) of different lengths.
 
-pub mod binomial;
-pub mod direct;
+mod binomial;
+mod direct;
 mod down;
-pub mod flat;
-pub mod hierarchical;
-pub mod rckmpi;
+mod flat;
+mod hierarchical;
+mod rckmpi;
 
 use super::{Algorithm, ParamSpec};
 

@@ -11,8 +11,7 @@ use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError, Region};
 
-/// The table line.
-pub static ALGORITHM: Algorithm = Algorithm {
+pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Scatter,
     name: "rckmpi",
     about: "MPICH's binomial tree over message buffers split among senders",

@@ -3,13 +3,11 @@
 use super::{read, CacheLineError};
 use lineweave_core::machine::{Location, Machine, State};
 
-/// T_N = (2 N R_I / P + R_R,M) F, and what rate that is (Eq. A.1).
+/// Rate of long messages by T_N = (2 N R_I / P + R_R,M) F (Eq. A.1), where R_R,M no longer counts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CopyRate {
     /// R_I, ns; of the farther memory where the pair is apart.
     pub invalid: f64,
-    /// R_R,M, ns.
-    pub modified: f64,
     /// P: lines on their way at once.
     pub outstanding: f64,
     /// F: fitted.
@@ -19,17 +17,7 @@ pub struct CopyRate {
 }
 
 impl CopyRate {
-    /// ns for a message of `lines` lines. Both buffers are read, hence the 2.
-    pub fn time(&self, lines: f64) -> f64 {
-        (2.0 * lines * self.invalid / self.outstanding + self.modified) * self.factor
-    }
-
-    /// Bytes of message a ns for `lines` lines.
-    pub fn rate(&self, lines: f64) -> f64 {
-        lines * self.line_bytes / self.time(lines)
-    }
-
-    /// Bytes a ns that ever longer messages come near to.
+    /// Bytes a ns that ever longer messages come near to. Both buffers are read, hence the 2.
     pub fn asymptote(&self) -> f64 {
         self.line_bytes * self.outstanding / (2.0 * self.invalid * self.factor)
     }
@@ -61,7 +49,6 @@ pub fn bandwidth(machine: &Machine, location: Location, threads: usize) -> Resul
     let memory = if location == Location::Machine { location } else { Location::Core };
     Ok(CopyRate {
         invalid: read(machine, memory, State::I)?.value,
-        modified: read(machine, location, State::M)?.value,
         outstanding: value(&fit.outstanding)?,
         factor: value(&fit.factor)?,
         line_bytes,

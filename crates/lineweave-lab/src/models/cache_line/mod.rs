@@ -23,6 +23,7 @@ pub use collectives::{
     small_broadcast, small_broadcast_level, Folding, MinMax,
 };
 pub use ping_pong::{estimate, Comparison, Sample};
+pub(crate) use published::deepest;
 pub use published::{MinMaxModel, BEST, WORST};
 
 use lineweave_core::machine::{Location, Machine, State, Value};

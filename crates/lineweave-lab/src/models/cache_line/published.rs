@@ -89,7 +89,7 @@ impl MinMaxModel {
 }
 
 /// The slowest way down a tree from `v`, a level of so many children being so long.
-fn deepest(v: usize, tree: &[Vec<usize>], level: &dyn Fn(usize) -> MinMax) -> MinMax {
+pub(crate) fn deepest(v: usize, tree: &[Vec<usize>], level: &dyn Fn(usize) -> MinMax) -> MinMax {
     let below = tree[v].iter().map(|&child| deepest(child, tree, level));
     let (count, far) = below.fold((0, MinMax::default()), |(n, far), next| {
         (n + 1, MinMax { min: far.min.max(next.min), max: far.max.max(next.max) })

@@ -3,7 +3,7 @@
 use super::super::cache_line::MinMaxModel;
 use super::super::published::NotKnown;
 use super::super::put_get::{self, PutGet};
-use super::super::tau_lop::{Start, TauLop, Way};
+use super::super::tau_lop::{TauLop, Way};
 use super::super::{LogNp, MLogNp};
 use super::Estimates;
 use lineweave_core::machine::{Machine, State, Status, Value};
@@ -46,14 +46,13 @@ impl Estimates {
                 .map_or_else(|| "its file has no table `concurrent`".to_owned(), |c| c.l_ns.source.clone());
             lacks(model, "L(m, tau)", because)
         };
-        let log_np = surface.clone().map(|s| LogNp::two(alone(&s))).ok_or_else(|| no_surface("log_nP"));
+        let log_np =
+            surface.clone().map(|s| LogNp { overhead: alone(&s) }).ok_or_else(|| no_surface("log_nP"));
         let min_max = MinMaxModel::of_machine(machine, level);
-        let zero = Fitted::new(0.0, Provenance::Inferred);
         let tau_lop = surface.map(|copy| TauLop {
             copy,
             sync: Vec::new(), // A published L(m, tau) holds its synchronisation.
-            start: Start { software: zero, protocol: zero, threshold: u64::MAX },
-            packing: None,
+            start: Fitted::new(0.0, Provenance::Inferred),
             way: Way { segment, ..Way::MPICH },
         });
         Estimates {

@@ -79,9 +79,4 @@ impl Overheads {
         let one = |op: &str| cells.one("overhead", &[("op", op)]);
         Overheads { set: one("set"), wait: one("wait"), mov: one("move"), run: one("run") }
     }
-
-    /// Sending and receiving without the bytes.
-    pub fn ends(&self) -> Option<(Fitted, Fitted)> {
-        Some((self.set?.plus(self.mov?), self.wait?.plus(self.mov?)))
-    }
 }

@@ -22,7 +22,7 @@ mod measured;
 use super::cache_line::{self, MinMaxModel};
 use super::published::{NotKnown, Published};
 use super::put_get::{self, PutGet};
-use super::tau_lop::{Start, TauLop, Way};
+use super::tau_lop::{TauLop, Way};
 use super::{LogGp, LogNp, LogP, MLogNp, PLogP};
 use lineweave_core::model::cells::Cells;
 use lineweave_core::model::{weighted, AlphaBeta, FitError, Fitted, Observation, Point, Provenance, Surface};
@@ -233,17 +233,16 @@ impl Reader<'_> {
     fn plogp(&mut self, here: &Here, overheads: &Overheads) -> Known<PLogP> {
         let lacks = |value, because| self.lacks("PLogP", value, because);
         let empty = here.signal.ok_or_else(|| lacks("T(0)", "no signal was timed"))?;
-        let (send, receive) =
-            overheads.ends().ok_or_else(|| lacks("o_s and o_r", "the engine's overheads were not timed"))?;
-        let (put, get) = match (&here.put, &here.get) {
-            (Some(put), Some(get)) => (put, get),
-            (None, _) | (_, None) => return Err(lacks("o_s(m) and o_r(m)", "no put and get were timed")),
+        let (Some(set), Some(wait), Some(_)) = (overheads.set, overheads.wait, overheads.mov) else {
+            return Err(lacks("o_s and o_r", "the engine's overheads were not timed"));
         };
+        if here.put.is_none() || here.get.is_none() {
+            return Err(lacks("o_s(m) and o_r(m)", "no put and get were timed"));
+        }
         if here.messages.is_empty() {
             return Err(lacks("g(m)", "no message was timed"));
         }
         // g(0) >= o_s(0), o_r(0), and a message alone takes T(0) = L + g(0): between these nothing tells.
-        let (set, wait) = (overheads.set.unwrap_or(send), overheads.wait.unwrap_or(receive));
         let least = if set.value > wait.value { set } else { wait };
         let g0 = Fitted {
             value: least.value.min(empty.value),
@@ -264,12 +263,7 @@ impl Reader<'_> {
         let gap = |m: &Message| (m.bytes, m.time.less(empty).plus(g0).at_least(g0.value));
         let points: Vec<(u64, Fitted)> =
             std::iter::once((0, g0)).chain(here.messages.iter().map(gap)).collect();
-        let add = |surface: &Surface, more: Fitted| {
-            let mut surface = surface.clone();
-            surface.cost.iter_mut().flatten().for_each(|c| *c = c.plus(more).inferred(1.0));
-            surface
-        };
-        Ok(PLogP { l, send: add(put, send), receive: add(get, receive), gap: table(&points) })
+        Ok(PLogP { l, gap: table(&points) })
     }
 
     fn log_np(&self, here: &Here) -> Known<LogNp> {
@@ -281,7 +275,7 @@ impl Reader<'_> {
             .collect();
         match here.messages.is_empty() {
             true => Err(self.lacks("log_nP", "T(m)", "no message was timed")),
-            false => Ok(LogNp::two(table(&points))),
+            false => Ok(LogNp { overhead: table(&points) }),
         }
     }
 
@@ -304,11 +298,9 @@ impl Reader<'_> {
         let y = signal.inferred(0.5);
         // The step to the largest tau is there, so that only what lies beyond is marked.
         let sync = if most > 1 { vec![(1, y), (most, y)] } else { vec![(1, y)] };
-        let zero = Fitted::new(0.0, Provenance::Inferred);
-        let software = overheads.run.unwrap_or(zero);
-        let start = Start { software, protocol: zero, threshold: u64::MAX };
+        let start = overheads.run.unwrap_or(Fitted::new(0.0, Provenance::Inferred));
         let way = Way { segment: self.segment, ..Way::MPICH };
-        Ok(TauLop { copy, sync, start, packing: None, way })
+        Ok(TauLop { copy, sync, start, way })
     }
 }
 

@@ -64,21 +64,6 @@ impl Form {
     pub fn own_bytes(self, ranks: usize, bytes: u64) -> u64 {
         let block = bytes.div_ceil(ranks.max(1) as u64);
         match self {
-            Form::FlatBcast
-            | Form::BinomialBcast
-            | Form::ScatterDoublingBcast
-            | Form::ScatterRingBcast
-            | Form::TwoSegmentTree { .. }
-            | Form::KnomialBcast { .. }
-            | Form::TreeBcast { .. }
-            | Form::DisseminationBarrier
-            | Form::BinomialBarrier
-            | Form::FlatBarrier
-            | Form::DoubleRingBarrier
-            | Form::Cyclic
-            | Form::OcBcast { .. } => 0,
-            // A plan's moves within a rank's memory are not counted.
-            Form::Plan => 0,
             Form::Scatter
             | Form::DoublingAllgather
             | Form::RingAllgather
@@ -98,6 +83,8 @@ impl Form {
             Form::BruckAllgather => block + bytes,
             // Turned before and after, and what a stage sends laid together.
             Form::BruckAlltoall => 3 * bytes,
+            // Broadcasts and barriers; and a plan's moves within a rank's memory are not counted.
+            _ => 0,
         }
     }
 }

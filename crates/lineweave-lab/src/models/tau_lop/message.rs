@@ -124,27 +124,6 @@ mod tests {
         }
     }
 
-    /// Eq. 14 and 15 as printed, for full trees; 23 and 24.
-    #[test]
-    fn collectives_are_those_of_equations_14_to_24() {
-        let way = Way::MPICH;
-        let steady = Way { back_to_back: true, ..way };
-        for lg in 1..11u32 {
-            let (p, k) = (1usize << lg, 6);
-            let at = |way: Way, form, bytes| way.collective(form, p, bytes).unwrap();
-            let printed = sum((0..lg).map(|i| l(2, 1 << i).then(&l(k - 1, 1 << (i + 1)))));
-            assert_eq!(at(way, Form::BinomialBcast, k * S), printed, "Eq. 14, P = {p}");
-            let printed = sum((0..lg).map(|i| l(2, 1 << i)));
-            assert_eq!(at(way, Form::BinomialBcast, S), printed, "Eq. 15, P = {p}");
-            let whole = p as u64 * k * S;
-            let printed = sum((0..lg).map(|i| l((p as u64 >> (i + 1)) * k, 1 << (i + 1))));
-            assert_eq!(at(steady, Form::Scatter, whole), printed, "Eq. 23, P = {p}");
-            let printed = l(2 * k * (p as u64 - 1), p as u64);
-            assert_eq!(at(way, Form::DoublingAllgather, whole), printed, "Eq. 24, P = {p}");
-            assert_eq!(at(way, Form::RingAllgather, whole), printed, "Eq. 21, P = {p}");
-        }
-    }
-
     #[test]
     fn folds_and_flat_trees() {
         let x = Way::MPICH.collective(Form::BinomialReduce, 4, 64).unwrap();

@@ -2,8 +2,8 @@
 //!
 //! - L(m, tau) = c(m, tau) + y(tau): the time of a transfer of m bytes while tau go on; a bare copy, with c(0, tau) = 0, and
 //!   synchronisation (section 3.1);
-//! - o(m) = O_s below H, O_s + O_p from H on: from the call to the first byte;
-//! - p(m): packing, at the first and the last transfer, for messages that are not contiguous;
+//! - o(m): from the call to the first byte, which is O_s, software, alone: in shared memory the protocol's part is 0 (section
+//!   3.1);
 //! - gamma(m, tau): folding two vectors while tau folds go on;
 //! - the operator ||: [`Transfers::beside`].
 //!
@@ -21,25 +21,6 @@ pub use transfers::{Kind, Term, Transfers};
 use super::published::{Call, NoForm, NotKnown, Published, Sum};
 use lineweave_core::model::{Fitted, Reading, Surface};
 
-/// o(m): from the call to the beginning of the transfer (section 3.1).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Start {
-    /// O_s: software, ns.
-    pub software: Fitted,
-    /// O_p: the protocol's part, ns; 0 in shared memory (section 3.1).
-    pub protocol: Fitted,
-    /// H: messages of so many bytes and more pay O_p.
-    pub threshold: u64,
-}
-
-impl Start {
-    /// o(m) in ns.
-    pub fn at(&self, bytes: u64) -> f64 {
-        let protocol = if bytes >= self.threshold { self.protocol.value } else { 0.0 };
-        self.software.value + protocol
-    }
-}
-
 /// The parameters of one channel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TauLop {
@@ -48,10 +29,8 @@ pub struct TauLop {
     /// y(tau) by tau, ascending, in ns; beyond the last the last holds. Empty: L(m, tau) is known as a whole only, and
     /// what has no bytes has no time.
     pub sync: Vec<(u32, Fitted)>,
-    /// o(m).
-    pub start: Start,
-    /// p(m), in ns; `None` for contiguous messages.
-    pub packing: Option<Surface>,
+    /// o(m): from the call to the beginning of the transfer (section 3.1), for all lengths alike, in ns.
+    pub start: Fitted,
     /// Method by which messages are sent.
     pub way: Way,
 }
@@ -99,16 +78,6 @@ impl TauLop {
         }
         Ok(sum.reading())
     }
-
-    /// 2 p(m) + T(m): a message that is packed at one end and unpacked at the other (section 3.2, footnote). In ns.
-    pub fn packed_message(&self, bytes: u64) -> Reading {
-        let mut sum = Sum::default();
-        sum.add(self.message(bytes), 1);
-        if let Some(packing) = &self.packing {
-            sum.add(packing.at(bytes as usize, 1), 2);
-        }
-        sum.reading()
-    }
 }
 
 impl Published for TauLop {
@@ -123,7 +92,7 @@ impl Published for TauLop {
             sum.add(self.transfer(term.bytes, term.tau), count);
         }
         let transfers = sum.reading();
-        Reading { nanos: self.start.at(bytes) + transfers.nanos, ..transfers }
+        Reading { nanos: self.start.value + transfers.nanos, ..transfers }
     }
 
     /// o(m) once, and the collective's transfers: "from now on o(m) will be considered negligible" (section 3.2) for
@@ -137,7 +106,7 @@ impl Published for TauLop {
             false => self.way.collective(call.form, call.ranks, call.bytes)?,
         };
         let transfers = self.cost(&expression, call)?;
-        Ok(Reading { nanos: self.start.at(call.bytes) + transfers.nanos, ..transfers })
+        Ok(Reading { nanos: self.start.value + transfers.nanos, ..transfers })
     }
 }
 
@@ -161,8 +130,7 @@ mod tests {
         TauLop {
             copy: Surface::from_points(&points).unwrap(),
             sync: vec![(1, Fitted::cited(10.0)), (2, Fitted::cited(20.0)), (4, Fitted::cited(40.0))],
-            start: Start { software: Fitted::cited(5.0), protocol: Fitted::cited(50.0), threshold: 1 << 16 },
-            packing: Some(Surface::line(Fitted::cited(1.0), Fitted::cited(0.5))),
+            start: Fitted::cited(5.0),
             way: Way::MPICH,
         }
     }
@@ -174,7 +142,6 @@ mod tests {
         assert!((m.transfer(1000, 2).nanos - (1100.0 * 1.5 + 20.0)).abs() < 1e-6);
         assert_eq!(m.sync(3).nanos, 20.0);
         assert!(m.sync(9).extrapolated && m.transfer(64, 9).extrapolated && !m.transfer(64, 4).extrapolated);
-        assert_eq!((m.start.at(100), m.start.at(1 << 16)), (5.0, 55.0));
     }
 
     #[test]
@@ -182,8 +149,6 @@ mod tests {
         let m = model();
         let l = |tau| m.transfer(8192, tau).nanos;
         assert!((m.message(3 * 8192).nanos - (5.0 + 2.0 * l(1) + 2.0 * l(2))).abs() < 1e-6);
-        let packed = m.packed_message(3 * 8192).nanos - m.message(3 * 8192).nanos;
-        assert!((packed - 2.0 * (1.0 + 0.5 * 3.0 * 8192.0)).abs() < 1e-6);
     }
 
     /// Operations without data cost their synchronisation: a barrier (section 3.1).

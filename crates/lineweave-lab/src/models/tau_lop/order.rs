@@ -102,9 +102,7 @@ pub fn range(x: &Transfers, y: &Transfers) -> Option<(Ratio, Ratio)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::Way;
     use super::*;
-    use crate::models::Form;
     use proptest::prelude::*;
 
     const S: u64 = 8192;
@@ -116,23 +114,6 @@ mod tests {
         assert_eq!(at_least(&b, Ratio { of: 1, by: 3 }, &a), Ok(()));
         assert_eq!(range(&b, &a), Some((Ratio { of: 1, by: 3 }, Ratio { of: 1, by: 0 })));
         assert_eq!(range(&b, &b.clone().then(&Transfers::one(1, 1))), None, "two sizes");
-    }
-
-    /// Section 4.3, for P = 4 to 1,024.
-    #[test]
-    fn recursive_doubling_costs_at_least_two_scatters() {
-        let way = Way { back_to_back: true, ..Way::MPICH };
-        for lg in 2..11u32 {
-            let p = 1u64 << lg;
-            for k in [2, 3, 64] {
-                let at = |form| way.collective(form, p as usize, p * k * S).unwrap();
-                let (doubling, scatter) = (at(Form::DoublingAllgather), at(Form::Scatter));
-                assert_eq!(at_least(&doubling, Ratio { of: 2, by: 1 }, &scatter), Ok(()), "P = {p}");
-                let (least, most) = range(&doubling, &scatter).unwrap();
-                assert_eq!(least.of, 2 * least.by, "2 is attained: P = {p}");
-                assert_eq!((most.of, most.by), (u128::from(2 * k * (p - 1)), u128::from(k)), "P = {p}");
-            }
-        }
     }
 
     proptest! {

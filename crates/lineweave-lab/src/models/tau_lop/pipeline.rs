@@ -101,15 +101,6 @@ pub fn body(p: usize, degree: usize, k: u64) -> Body {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_stages_of_figure_14() {
-        assert_eq!(in_flight(8, 2, 4), vec![1, 2, 4, 7, 4, 7, 4, 7, 3, 5]);
-        assert_eq!(body(8, 2, 4), Body { odd: 4, even: 7, from: 3, stages: 6 });
-        assert!(in_flight(1, 2, 4).is_empty());
-        let widths: Vec<(u64, u64)> = widths(8, 2).iter().map(|w| (w.ranks, w.inner)).collect();
-        assert_eq!(widths, vec![(1, 1), (2, 2), (4, 1), (1, 0)]);
-    }
-
     /// The general formula: from stage D to stage 2 k the body repeats; what is before and after never exceeds it.
     #[test]
     fn the_body_is_steady_where_it_says_and_holds_the_most() {

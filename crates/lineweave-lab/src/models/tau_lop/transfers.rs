@@ -81,11 +81,6 @@ impl Transfers {
         self.0.iter().map(|(&term, &count)| (term, count))
     }
 
-    /// Returns the number of times that L(m, tau) occurs.
-    pub fn count(&self, bytes: u64, tau: u64) -> u64 {
-        self.0.get(&Term { kind: Kind::Transfer, bytes, tau }).copied().unwrap_or(0)
-    }
-
     /// Bytes moved by all transfers together: count x m x tau.
     pub fn moved_bytes(&self) -> u64 {
         self.terms().filter(|(t, _)| t.kind == Kind::Transfer).map(|(t, n)| n * t.bytes * t.tau).sum()

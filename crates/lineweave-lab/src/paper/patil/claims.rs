@@ -1,12 +1,11 @@
 //! Claims of chapter 6 about broadcasts, reductions, barriers and exchanges, beside RCCE and RCKMPI.
 
 use super::{claim, Study, KEY, MHZ, ROOT};
+use crate::models::mesh::{Rows, Work};
 use crate::paper::limit::{ALMOST, NUMBER};
 use crate::paper::{Basis, Finding, Item};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Op, Plan};
 use lineweave_core::verify::verify;
-use std::collections::BTreeMap;
 
 pub(super) fn findings(study: &Study) -> Vec<Finding> {
     let mut out = bcast(study);
@@ -24,7 +23,9 @@ pub(super) fn roots(study: &Study) -> Vec<Finding> {
         x.max(setup.columns - 1 - x) + y.max(setup.rows - 1 - y) + 1
     };
     let plans = |root: usize| study.plan(Collective::Barrier, "noc-msg-published", setup.cores, root, 0);
-    let counted: Vec<usize> = (0..setup.cores).map(|root| steps(&plans(root))).collect();
+    let rows = Rows { columns: setup.columns, wavelet: 1 };
+    let steps = |root: usize| Work::of_plan(&plans(root), rows).map_or(0, |w| w.depth as usize);
+    let counted: Vec<usize> = (0..setup.cores).map(steps).collect();
     let agree = (0..setup.cores).filter(|&root| counted[root] == farthest(root)).count();
     let least = counted.iter().min().copied().unwrap_or(0);
     let most = counted.iter().max().copied().unwrap_or(0);
@@ -261,32 +262,4 @@ fn order_of(ratio: f64) -> i32 {
 /// Half an order of magnitude.
 fn half_order(ratio: f64) -> bool {
     (0.25..0.75).contains(&ratio.log10())
-}
-
-/// The most flags raised one after the other, each by a rank that waited for the one before.
-fn steps(plan: &Plan) -> usize {
-    let mut next = vec![0; plan.programs.len()];
-    let mut depth = vec![0; plan.programs.len()];
-    let mut raised: BTreeMap<_, usize> = BTreeMap::new();
-    let mut moved = true;
-    while moved {
-        moved = false;
-        for (rank, program) in plan.programs.iter().enumerate() {
-            while let Some(op) = program.get(next[rank]) {
-                match op {
-                    Op::Set { flag, .. } | Op::Add { flag } => {
-                        raised.insert((flag.array, flag.home, flag.index), depth[rank] + 1);
-                    }
-                    Op::Wait { flag, .. } => match raised.get(&(flag.array, flag.home, flag.index)) {
-                        Some(&at) => depth[rank] = depth[rank].max(at),
-                        None => break,
-                    },
-                    Op::Move { .. } | Op::Fold { .. } => {}
-                }
-                next[rank] += 1;
-                moved = true;
-            }
-        }
-    }
-    depth.into_iter().max().unwrap_or(0)
 }

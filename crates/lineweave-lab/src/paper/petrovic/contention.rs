@@ -81,6 +81,11 @@ fn link(study: &Study) -> Finding {
     )
 }
 
+/// Routers from core 0 to another.
+pub(super) fn distance(core: usize) -> u32 {
+    (core / 2 % 6 + core / 12 + 1) as u32
+}
+
 /// A get over `d` routers when no core does anything else, in ns.
 pub(in crate::paper) fn get_alone(study: &Study, lines: usize, d: u32) -> f64 {
     study.model.c_get_mpb(lines as u32, d).0
@@ -88,10 +93,9 @@ pub(in crate::paper) fn get_alone(study: &Study, lines: usize, d: u32) -> f64 {
 
 /// A call of one core to core 0, when no other core does anything, in ns.
 pub(super) fn alone(study: &Study, puts: bool, lines: usize, core: usize) -> f64 {
-    let d = (core / 2 % 6 + core / 12 + 1) as u32;
     match puts {
-        true => study.model.c_put_mpb(lines as u32, d).0,
-        false => study.model.c_get_mpb(lines as u32, d).0,
+        true => study.model.c_put_mpb(lines as u32, distance(core)).0,
+        false => get_alone(study, lines, distance(core)),
     }
 }
 

@@ -21,7 +21,7 @@ fn figure(item: &str, title: &str, detail: &str, charts: Vec<Chart>) -> Figure {
 
 /// Get or put of core 0, by the memory at its own end: message buffer or private memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     GetToBox,
     GetToMemory,
     PutFromBox,
@@ -29,7 +29,7 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Way; 4] = [Way::GetToBox, Way::GetToMemory, Way::PutFromBox, Way::PutFromMemory];
+    pub(super) const ALL: [Way; 4] = [Way::GetToBox, Way::GetToMemory, Way::PutFromBox, Way::PutFromMemory];
 
     fn title(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Way {
     }
 
     /// Eq. 7, 8, 11 and 12, in ns.
-    fn model(self, study: &Study, lines: usize, d: u32) -> f64 {
+    pub(super) fn model(self, study: &Study, lines: usize, d: u32) -> f64 {
         let m = lines as u32;
         match self {
             Way::GetToBox => study.model.c_get_mpb(m, d).0,
@@ -52,7 +52,7 @@ impl Way {
     }
 
     /// One such access, alone on the chip, in ns.
-    fn played(self, study: &Study, lines: usize, other: usize) -> f64 {
+    pub(super) fn played(self, study: &Study, lines: usize, other: usize, fidelity: Fidelity) -> f64 {
         let bytes = lines * study.printed.setup.line_bytes;
         let slot = |rank: usize| Region::new(Space::Slot { rank: Rank::from(rank), slot: 0 }, 0..bytes);
         let (src, dst) = match self {
@@ -65,7 +65,8 @@ impl Way {
         let mut b = Builder::new(Collective::Bcast, "one-op", &Params::new(), cores, 0, bytes, 1);
         b.slot(bytes);
         b.mov(0, src, dst);
-        let outcome = simulate(study.machine, &b.finish(), &Options { mesh: CHIP, ..Options::default() });
+        let outcome =
+            simulate(study.machine, &b.finish(), &Options { mesh: CHIP, fidelity, ..Options::default() });
         outcome.map_or(f64::NAN, |o| o.first.nanos())
     }
 }
@@ -85,14 +86,15 @@ fn figure_3(study: &Study) -> Figure {
         let mut series = Vec::new();
         for lines in [1, 4, 8, 16] {
             let name = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            let played = |d| way.played(study, lines, at_distance(d), Fidelity::Line);
             let times =
                 |of: &dyn Fn(usize) -> f64| (1..=9).map(|d| (d as f64, of(d) / 1e3)).collect::<Vec<_>>();
-            series.push(simulated(&name, times(&|d| way.played(study, lines, at_distance(d)))));
+            series.push(simulated(&name, times(&played)));
             let formula = times(&|d| way.model(study, lines, d as u32));
             series.push(model(&format!("{name}, by formula"), &name, formula));
         }
         if way == Way::GetToBox {
-            let near = way.played(study, 16, at_distance(1)) / 1e3;
+            let near = way.played(study, 16, at_distance(1), Fidelity::Line) / 1e3;
             series.push(published("printed: 30 % more", "16 lines", [(9.0, near * 1.3)]));
         }
         chart(way.title(), linear("distance, routers"), linear("time, us"), series)

@@ -1,14 +1,14 @@
 //! Equations and tables.
 
+use super::contention::distance;
+use super::figures::Way;
 use super::{claim, item, Study, IDEAL};
 use crate::models::put_get::PutGet;
 use crate::paper::limit::SAME;
 use crate::paper::{all_on, Basis, Finding};
 use crate::simulate::mesh::Settings;
-use crate::simulate::{simulate, Fidelity, Options};
-use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Builder, Params, Region, Space};
-use lineweave_core::units::{Nanos, Rank};
+use crate::simulate::Fidelity;
+use lineweave_core::units::Nanos;
 use std::collections::BTreeSet;
 
 /// Lengths of Figure 3, in lines.
@@ -22,38 +22,14 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
 /// Puts and gets of core 0 to every distance, simulated line by line and by chunks, to the picosecond.
 fn equations(study: &Study) -> Finding {
     let (mut agree, mut of) = (0, 0);
-    let line = study.printed.setup.line_bytes;
+    let picos = |ns: f64| (ns * 1e3).round() as u64;
     for lines in LENGTHS {
         for other in (1..study.printed.setup.cores).step_by(3) {
-            let d = distance(other);
-            let slot =
-                |rank: usize| Region::new(Space::Slot { rank: Rank::from(rank), slot: 0 }, 0..lines * line);
-            let own = |space| Region::new(space, 0..lines * line);
-            let m = lines as u32;
-            let cases: [(Region, Region, Nanos); 4] = [
-                (slot(0), slot(other), study.model.c_put_mpb(m, d)),
-                (own(Space::In), slot(other), study.model.c_put_mem(m, 1, d)),
-                (slot(other), slot(0), study.model.c_get_mpb(m, d)),
-                (slot(other), own(Space::Out), study.model.c_get_mem(m, d, 1)),
-            ];
-            for (src, dst, expected) in cases {
-                let mut b = Builder::new(
-                    Collective::Bcast,
-                    "one-op",
-                    &Params::new(),
-                    study.printed.setup.cores,
-                    0,
-                    lines * line,
-                    1,
-                );
-                b.slot(lines * line);
-                b.mov(0, src, dst);
-                let plan = b.finish();
+            for way in Way::ALL {
+                let expected = picos(way.model(study, lines, distance(other)));
                 for fidelity in [Fidelity::Line, Fidelity::Chunk] {
-                    let options = Options { fidelity, ..Options::default() };
-                    let took = simulate(study.machine, &plan, &options).map(|o| o.first.0);
                     of += 1;
-                    agree += usize::from(took == Ok((expected.0 * 1e3).round() as u64));
+                    agree += usize::from(picos(way.played(study, lines, other, fidelity)) == expected);
                 }
             }
         }
@@ -114,11 +90,6 @@ fn forms(study: &Study) -> Finding {
         ),
         oc.abs() < 1e-9 && tree.abs() < 1e-9,
     )
-}
-
-/// Routers from core 0 to another.
-fn distance(core: usize) -> u32 {
-    (core / 2 % 6 + core / 12 + 1) as u32
 }
 
 /// Printed throughputs, with ours.

@@ -1,11 +1,12 @@
 //! Claims that the paper makes in words, and results of its model.
 
 use super::data::{self, PingPongTable, Row};
+use super::simulated::usual;
 use super::states::{computed, measured};
-use super::{bridge, phi, Numbers, KEY};
-use crate::models::cache_line::{bandwidth, small_broadcast_level, Comparison, CopyRate, Sample};
+use super::{bridge, claim, phi, Numbers};
+use crate::models::cache_line::{bandwidth, deepest, small_broadcast_level, Comparison, CopyRate, Sample};
 use crate::optimise::ramos_hoefler::{large_broadcast, small_broadcast, Large};
-use crate::paper::limit::{Outcome, ALMOST, SAME};
+use crate::paper::limit::{ALMOST, SAME};
 use crate::paper::Claim;
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::machine::{Location, State};
@@ -25,10 +26,6 @@ pub(super) fn claims() -> Vec<Claim> {
         across_packages(),
         many_across_packages(),
     ]
-}
-
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
-    Claim::new(KEY, item, claimed, ours, outcome)
 }
 
 /// Rows of the tables whose name is in `names`, with the table.
@@ -141,33 +138,14 @@ fn degrees_down_the_tree() -> Claim {
     )
 }
 
-/// The broadcast down any tree: a parent's children have the message as late as a level of so many takes.
-fn tree_cost(tree: &Tree, fixed: f64, level: &dyn Fn(usize) -> f64) -> f64 {
-    let mut at = vec![0.0; tree.len()];
-    for v in 1..tree.len() {
-        let Some(parent) = tree.parent[v] else { continue };
-        at[v] = at[parent] + level(tree.children[parent].len());
-    }
-    fixed + at.into_iter().fold(0.0, f64::max)
-}
-
 fn best_tree() -> Claim {
     let n = Numbers::of_phi();
-    let level = |k: usize| small_broadcast_level(&n.reads, &n.t_c, k).min;
-    let shapes = |p: usize| {
-        [
-            ("flat", Tree::flat(p)),
-            ("binomial", Tree::binomial(p)),
-            ("3-nomial", Tree::knomial(p, 3)),
-            ("Fibonacci, o = L/2", Tree::fibonacci(p, 0.5)),
-            ("Fibonacci, o = L/4", Tree::fibonacci(p, 0.25)),
-        ]
-    };
-    let cost = |tree: &Tree| tree_cost(tree, n.reads.invalid, &level);
+    let level = |k: usize| small_broadcast_level(&n.reads, &n.t_c, k);
+    let cost = |tree: &Tree| n.reads.invalid + deepest(0, &tree.children, &level).min;
     let best = |p: usize| small_broadcast(&n.reads, &n.t_c, p).cost_ns;
-    let beaten = (2..=60).filter(|&p| shapes(p).iter().any(|(_, tree)| cost(tree) < best(p) - 1e-6)).count();
+    let beaten = (2..=60).filter(|&p| usual(p).iter().any(|(_, tree)| cost(tree) < best(p) - 1e-6)).count();
     let at_60: Vec<String> =
-        shapes(60).iter().map(|(name, tree)| format!("{name} {:.0}", cost(tree))).collect();
+        usual(60).iter().map(|(name, tree)| format!("{name} {:.0}", cost(tree))).collect();
     claim(
         "fig 4.4",
         "the optimised tree is the fastest of flat, binomial, 3-nomial and Fibonacci trees",

@@ -10,7 +10,8 @@ mod parameters;
 mod simulated;
 mod states;
 
-use super::{all_on, Basis, Finding, Item, Paper};
+use super::limit::Outcome;
+use super::{all_on, Basis, Claim, Finding, Item, Paper};
 use crate::models::cache_line::{multi_line, Reads, SameLine};
 use lineweave_core::machine::{shipped, Machine, State};
 use lineweave_core::model::MultiLine;
@@ -41,6 +42,10 @@ fn findings() -> Vec<Finding> {
 /// A line of the report.
 fn item(item: impl Into<String>, agree: usize, of: usize, remark: impl Into<String>) -> Item {
     Item::new(KEY, item, agree, of, remark)
+}
+
+fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
+    Claim::new(KEY, item, claimed, ours, outcome)
 }
 
 fn machine(name: &str) -> &'static Machine {

@@ -3,7 +3,7 @@
 //! The paper prints these as curves; what it says of them in words is put to the test. Bands are the min-max models of
 //! Table 4.1 with the paper's parameters.
 
-use super::{phi, Numbers, KEY};
+use super::{claim, phi, Numbers};
 use crate::models::cache_line::{
     barrier as barrier_model, multi_line, reduction as reduction_model, small_broadcast, Folding, MinMax,
     Reads, SameLine,
@@ -11,7 +11,7 @@ use crate::models::cache_line::{
 use crate::optimise::list;
 use crate::optimise::radix::Growth;
 use crate::optimise::ramos_hoefler::{self as optimise, Large};
-use crate::paper::limit::{Outcome, NUMBER};
+use crate::paper::limit::NUMBER;
 use crate::paper::Claim;
 use crate::simulate::{coherent, simulate, Options};
 use lineweave_core::algorithm::trees::Tree;
@@ -32,10 +32,6 @@ pub(super) fn claims() -> Vec<Claim> {
     out.extend(small_trees(&n));
     out.extend([small_band(&n), large(&n), barriers(&n), reductions()]);
     out
-}
-
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
-    Claim::new(KEY, item, claimed, ours, outcome)
 }
 
 /// The first run of a plan, alone, in ns.
@@ -324,4 +320,19 @@ fn reductions() -> Claim {
         ),
         inside == times.len(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineweave_core::verify::verify;
+
+    #[test]
+    fn small_broadcasts_are_correct() {
+        for (name, tree) in usual(60) {
+            for shared in [false, true] {
+                assert!(verify(&small(&tree, shared)).is_ok(), "{name}, shared {shared}");
+            }
+        }
+    }
 }

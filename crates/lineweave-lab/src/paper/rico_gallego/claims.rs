@@ -1,9 +1,9 @@
 //! Claims that the paper makes in words, put to the test.
 
-use super::super::limit::{Outcome, SAME};
+use super::super::limit::SAME;
 use super::super::{Claim, Verdict};
+use super::claim;
 use super::equations::{l, loggp, logs, sum, S};
-use super::KEY;
 use crate::models::tau_lop::order::{at_least, range, Ratio};
 use crate::models::tau_lop::{pipeline, Transfers, Way};
 use crate::models::{levels, Call, Form, LogNp, Published};
@@ -30,10 +30,6 @@ pub(super) fn claims() -> Vec<Claim> {
     ];
     list.extend(unmeasured());
     list
-}
-
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
-    Claim::new(KEY, item, claimed, ours, outcome)
 }
 
 fn form(way: Way, form: Form, p: u64, block: u64) -> Transfers {
@@ -207,7 +203,7 @@ fn special_case() -> Claim {
     // log_nP's collectives beside tau-Lop's, both of one L(m, 1) that does not depend on tau.
     let whole = Way { segment: 0, ..Way::MPICH };
     let l = |m: u64| 40.0 + 0.19 * m as f64;
-    let model = LogNp::two(Surface::line(Fitted::cited(40.0), Fitted::cited(0.19)));
+    let model = LogNp { overhead: Surface::line(Fitted::cited(40.0), Fitted::cited(0.19)) };
     let off = |f: Form, p: usize, m: u64| {
         let ours = whole.collective(f, p, m).unwrap_or_default().cost(|t| l(t.bytes));
         model.collective(&Call::new(f, p, m)).map_or(f64::NAN, |r| (r.nanos / ours - 1.0).abs())

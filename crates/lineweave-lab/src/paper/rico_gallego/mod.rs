@@ -11,7 +11,8 @@ mod figures;
 mod figures_simulated;
 mod simulated;
 
-use super::{all_on, Basis, Finding, Item, Paper};
+use super::limit::Outcome;
+use super::{all_on, Basis, Claim, Finding, Item, Paper};
 
 /// Key of the paper.
 const KEY: &str = "rico-gallego-2015";
@@ -39,4 +40,8 @@ fn findings() -> Vec<Finding> {
 
 fn item(item: &str, agree: usize, of: usize, remark: &str) -> Item {
     Item::new(KEY, item, agree, of, remark)
+}
+
+fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
+    Claim::new(KEY, item, claimed, ours, outcome)
 }

@@ -8,8 +8,8 @@
 //! (`simulate/copies.rs`); the models' parameters are measured on the same simulated machine, as the paper does it: L(S,
 //! tau) by its ring, log_nP's o by half a message, LogGP's by messages of two lengths.
 
+use super::claim;
 use super::equations::S;
-use super::KEY;
 use crate::models::tau_lop::{Transfers, Way};
 use crate::models::{levels, Form};
 use crate::paper::Claim;
@@ -245,10 +245,6 @@ pub(super) fn errors() -> &'static [Errors] {
 /// Recursive doubling by scatter, of `k` segments a rank.
 pub(super) fn ratio(bench: &Bench, ranks: usize, k: u64) -> f64 {
     bench.mpich(Form::DoublingAllgather, ranks, k) / bench.mpich(Form::Scatter, ranks, k)
-}
-
-fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Claim {
-    Claim::new(KEY, item, claimed, ours, holds)
 }
 
 pub(super) fn claims() -> Vec<Claim> {

@@ -1,9 +1,9 @@
 //! Costs from a machine's description, in picoseconds: distances, service, start-ups.
 
-use super::super::SimulateError;
+use super::super::{known, SimulateError};
 use super::Settings;
 use lineweave_core::lines::{Found, Prices};
-use lineweave_core::machine::{Location, Machine, Protocol, State, Status, Value};
+use lineweave_core::machine::{Location, Machine, Protocol, State, Status};
 use lineweave_core::topology::{Cpu, Level, Shape};
 use lineweave_core::trace::Picos;
 
@@ -38,15 +38,6 @@ pub(super) struct Costs {
 
 fn picos(ns: f64) -> u64 {
     (ns * 1e3).round() as u64
-}
-
-/// A value that the simulation cannot do without.
-fn known<T: Copy>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, SimulateError> {
-    value.value.ok_or_else(|| SimulateError::Unknown {
-        machine: machine.name.clone(),
-        key: key.to_owned(),
-        why: value.source.clone(),
-    })
 }
 
 impl Costs {

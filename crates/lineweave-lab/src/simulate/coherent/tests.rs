@@ -1,6 +1,5 @@
 use super::*;
-use crate::models::cache_line::{small_broadcast, Reads, SameLine};
-use lineweave_core::algorithm::trees::Tree;
+use crate::models::cache_line::{Reads, SameLine};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::shipped;
@@ -147,7 +146,7 @@ fn a_simulation_is_the_same_every_time() {
         let algorithm = algorithm::find(Collective::Barrier, name).unwrap();
         let plan = plan_of(algorithm, &shape, 0, &params.with("layout", "packed")).unwrap();
         let options = Options { runs: 3, trace: true, ..Options::default() };
-        let trace = || simulate(machine, &shape, &plan, &options).unwrap().trace.unwrap().to_json_lines();
+        let trace = || simulate(machine, &shape, &plan, &options).unwrap().trace.unwrap();
         assert_eq!(trace(), trace(), "{name}");
     }
 }
@@ -217,100 +216,6 @@ fn layouts_matter() {
     };
     let [packed, paired, spread] = [Layout::Packed, Layout::Paired, Layout::Spread(5)].map(time);
     assert!(packed.0 > 2 * paired.0 && paired > spread, "{packed:?} {paired:?} {spread:?}");
-}
-
-/// A small broadcast with acknowledgements, as in Ramos & Hoefler 2013, section 4.1. Children take the message out
-/// of a line of their parent's which all of them poll (`shared`, as the paper's own tree does), or each out of
-/// a line of its own. Ranks add to one line of their parent's when they, and all below them, have it. Before that
-/// the root marks the structure as taken: the one R_I more of Eq. 4.6.
-fn small_bcast(tree: &Tree, shared: bool) -> Plan {
-    let mut b = Builder::new(Collective::Bcast, "small", &Params::new(), tree.len(), 0, 8, 1);
-    let ready = b.flags("ready", Layout::Alone, 1);
-    let done = b.counters("done", Layout::Alone, 1);
-    let taken = b.flags("taken", Layout::Alone, 1);
-    b.ring();
-    b.set(0, taken.at(0, 0), 1);
-    for v in 0..tree.len() {
-        let here = Region::new(if v == 0 { Space::In } else { Space::Out }, 0..8);
-        if let Some(parent) = tree.parent[v] {
-            b.wait_taking(v, ready.at(if shared { parent } else { v }, 0), 1, here);
-        }
-        let children = &tree.children[v];
-        match (shared, children.is_empty()) {
-            (_, true) => {}
-            (true, false) => b.set_carrying(v, ready.at(v, 0), 1, here),
-            (false, false) => children.iter().for_each(|&c| b.set_carrying(v, ready.at(c, 0), 1, here)),
-        }
-        if !children.is_empty() {
-            b.wait(v, done.at(v, 0), children.len() as i32);
-        }
-        if let Some(parent) = tree.parent[v] {
-            b.add(v, done.at(parent, 0));
-        }
-    }
-    let plan = b.finish();
-    lineweave_core::verify::verify(&plan).unwrap_or_else(|e| panic!("{e}"));
-    plan
-}
-
-fn time_small(tree: &Tree, shared: bool) -> f64 {
-    ns(once(phi(), &small_bcast(tree, shared), Fidelity::Line).first)
-}
-
-/// Returns the usual trees of Fig. 4.4.
-fn usual_trees(threads: usize) -> [(&'static str, Tree); 5] {
-    [
-        ("flat", Tree::flat(threads)),
-        ("binomial", Tree::binomial(threads)),
-        ("3-nomial", Tree::knomial(threads, 3)),
-        ("fibonacci o = L/2", Tree::fibonacci(threads, 0.5)),
-        ("fibonacci o = L/4", Tree::fibonacci(threads, 0.25)),
-    ]
-}
-
-/// At 60 threads the tree of Table B.1 beats the usual trees, whose ranks tell each child by a flag of its own. If
-/// their children share a line as well, it still beats all but the 3-nomial tree, which is as good.
-#[test]
-fn the_optimised_broadcast_tree_of_the_xeon_phi_wins() {
-    let ours = time_small(&Tree::by_degrees(60, &[4, 4, 3]), true);
-    for (name, tree) in usual_trees(60) {
-        let each = time_small(&tree, false);
-        assert!(ours < each, "{name}: {each} ns against {ours}");
-        let shared = time_small(&tree, true);
-        match name {
-            "3-nomial" => assert!((shared / ours - 1.0).abs() < 0.005, "{name}: {shared} ns against {ours}"),
-            _ => assert!(ours < shared, "{name}: {shared} ns against {ours}"),
-        }
-    }
-}
-
-/// Degrees of Table B.1 for some numbers of threads.
-const TABLE_B1: [(usize, &[usize]); 8] = [
-    (4, &[3]),
-    (8, &[7]),
-    (10, &[3, 2]),
-    (20, &[4, 4]),
-    (30, &[5, 5]),
-    (40, &[3, 3, 3]),
-    (50, &[4, 3, 3]),
-    (60, &[4, 4, 3]),
-];
-
-/// Simulated times lie between best and worst case of Table 4.1, where the best case has its notification lines in
-/// a poller's cache rather than in memory: a rank that polls early has fetched them. As printed, with R_I for
-/// each of them, the best case is no bound (it is 1.4 % above the simulation at 60 threads).
-#[test]
-fn small_broadcasts_lie_within_the_published_band() {
-    let reads = Reads::of(phi(), Level::Machine).unwrap();
-    let t_c =
-        SameLine::of(phi(), lineweave_core::machine::State::E, lineweave_core::machine::State::E).unwrap();
-    let polled = Reads { invalid: reads.remote, ..reads };
-    for (threads, degrees) in TABLE_B1 {
-        let simulated = time_small(&Tree::by_degrees(threads, degrees), true);
-        let least = small_broadcast(&polled, &t_c, degrees).min;
-        let most = small_broadcast(&reads, &t_c, degrees).max;
-        assert!(least <= simulated && simulated <= most, "{threads}: {simulated} in {least} .. {most}");
-    }
 }
 
 /// Calls back to back overlap, since the root runs ahead. Together each costs what one does that finds lines where the one before

@@ -2,7 +2,6 @@
 
 use super::MeshFabric;
 use crate::simulate::Played;
-use lineweave_core::machine::Routing;
 use lineweave_core::trace::Picos;
 
 /// The port of one tile.
@@ -21,8 +20,6 @@ pub struct Load {
     pub columns: u32,
     /// Rows of tiles.
     pub rows: u32,
-    /// True if rows and columns are closed to rings.
-    pub torus: bool,
     /// Time that everything took.
     pub time: Picos,
     /// Load of each tile's port, row by row.
@@ -35,25 +32,24 @@ pub struct Load {
 }
 
 impl Load {
-    /// The busiest port's share of the time, and its tile.
-    pub fn busiest_port(&self) -> (f64, usize) {
+    /// The busiest port's share of the time.
+    pub fn busiest_port(&self) -> f64 {
         busiest(self.ports.iter().map(|p| p.busy), self.time)
     }
 
-    /// The busiest memory controller's share of the time, and which that is.
-    pub fn busiest_controller(&self) -> (f64, usize) {
+    /// The busiest memory controller's share of the time.
+    pub fn busiest_controller(&self) -> f64 {
         busiest(self.controllers.iter().copied(), self.time)
     }
 
-    /// The busiest link's share of the time, and its tile.
-    pub fn busiest_link(&self) -> (f64, usize) {
+    /// The busiest link's share of the time.
+    pub fn busiest_link(&self) -> f64 {
         busiest(self.links.iter().map(|l| l.iter().copied().max().unwrap_or_default()), self.time)
     }
 }
 
-fn busiest(busy: impl Iterator<Item = Picos>, time: Picos) -> (f64, usize) {
-    let best = busy.enumerate().max_by_key(|&(i, busy)| (busy, std::cmp::Reverse(i)));
-    best.map_or((0.0, 0), |(i, busy)| (busy.0 as f64 / time.0.max(1) as f64, i))
+fn busiest(busy: impl Iterator<Item = Picos>, time: Picos) -> f64 {
+    busy.max().unwrap_or_default().0 as f64 / time.0.max(1) as f64
 }
 
 impl MeshFabric {
@@ -63,7 +59,6 @@ impl MeshFabric {
         Load {
             columns: grid.columns,
             rows: grid.rows,
-            torus: grid.routing == Routing::TorusXy,
             time: played.ended.last().copied().unwrap_or_default(),
             ports: (self.ports.iter().zip(&self.chunk_ports))
                 .map(|(port, chunks)| PortLoad {

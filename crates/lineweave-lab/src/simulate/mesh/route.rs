@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn ways_are_as_long_as_distances() {
-        for &routing in Routing::ALL {
+        for routing in Routing::ALL {
             let g = grid(routing);
             for from in 0..24 {
                 for to in 0..24 {

@@ -1,7 +1,7 @@
 //! The constants of a mesh in picoseconds, all known.
 
 use crate::simulate::mesh::route::Grid;
-use crate::simulate::SimulateError;
+use crate::simulate::{known, SimulateError};
 use lineweave_core::machine::{Arbiter, Controllers, Machine, Mesh, Value};
 
 /// Constants; times in picoseconds.
@@ -34,15 +34,6 @@ pub(super) struct Values {
     pub buffer: u32,
     /// Time of a fold for a byte of its result, in femtoseconds; `None` when unknown.
     pub fold_fs: Option<u64>,
-}
-
-/// A value that the simulation cannot do without.
-fn known<T: Clone>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, SimulateError> {
-    value.value.clone().ok_or_else(|| SimulateError::Unknown {
-        machine: machine.name.clone(),
-        key: key.to_owned(),
-        why: value.source.clone(),
-    })
 }
 
 impl Values {

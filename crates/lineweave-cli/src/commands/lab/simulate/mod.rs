@@ -94,9 +94,6 @@ struct Case {
 }
 
 /// Simulates every case, and prints each as it is done.
-///
-/// # Errors
-/// A [`CliError`] when a plan cannot be made or simulated, or a file cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let machine = machine(&arguments.on, session)?;
     let cases = cases(arguments, session, &machine)?;
@@ -321,10 +318,10 @@ fn one(
                 .then(|| case.bytes as f64 / time.nanos() * 1e3),
         },
         busy: outcome.load.as_ref().map_or_else(Busy::default, |load| Busy {
-            port_share: Some(load.busiest_port().0),
-            link_share: Some(load.busiest_link().0),
+            port_share: Some(load.busiest_port()),
+            link_share: Some(load.busiest_link()),
             controllers: Some(load.controllers.len()),
-            controller_share: Some(load.busiest_controller().0),
+            controller_share: Some(load.busiest_controller()),
         }),
         effort: Effort { events: outcome.events + last.map_or(0, |l| l.events), seconds },
     })
