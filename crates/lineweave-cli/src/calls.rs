@@ -10,9 +10,7 @@ use lineweave_core::units::Nanos;
 /// The algorithm that a call runs, and its time.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The chosen algorithm.
     pub chosen: Chosen,
-    /// Its predicted time.
     pub predicted: Nanos,
     /// Its measured time, where it was measured at this very size.
     pub measured_ns: Option<f64>,
@@ -39,9 +37,6 @@ pub fn team_of(question: &Question) -> &'static str {
 
 /// Returns the algorithm that a call runs. `choice` is the model's selection, where it is known: selecting takes long among many
 /// ranks.
-///
-/// # Errors
-/// A [`SelectError`] where nothing fits.
 pub fn call(tuning: &Tuning, question: &Question, choice: Option<&Choice>) -> Result<Call, SelectError> {
     let team = team_of(question);
     // A selection has the predicted time, which would be played again else.

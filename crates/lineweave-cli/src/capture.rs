@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 /// The output of a program, and how the program ended.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Captured {
-    /// The text on its standard output.
     pub out: String,
-    /// The text on its standard error.
     pub err: String,
     /// The reason why it did not end well, with the last line of its errors.
     pub ended: Result<(), String>,

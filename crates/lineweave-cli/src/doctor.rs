@@ -28,7 +28,6 @@ pub enum Verdict {
 pub struct Finding {
     /// The subject of the check.
     pub what: &'static str,
-    /// The severity.
     pub verdict: Verdict,
     /// The observed state.
     pub found: String,

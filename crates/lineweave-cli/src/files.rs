@@ -9,18 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Replaces a file so that readers see the old text or the new one, also when this process is killed. `option` names the option to change
-/// when the file cannot be written.
-///
-/// # Errors
-/// [`CliError::Write`]; the old file is then unchanged.
+/// when the file cannot be written; the old file is then unchanged.
 pub fn replace(path: &Path, text: &str, option: &'static str) -> Result<(), CliError> {
     replace_bytes(path, text.as_bytes(), option)
 }
 
 /// Replaces a file as [`replace`] does, with any bytes.
-///
-/// # Errors
-/// [`CliError::Write`]; the old file is then unchanged.
 pub fn replace_bytes(path: &Path, content: &[u8], option: &'static str) -> Result<(), CliError> {
     let kept = cache::directory().is_some_and(|cache| path.starts_with(cache));
     let written = match fs::metadata(path) {
@@ -42,9 +36,6 @@ fn rename_over(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// Makes the directories above a file in the cache, whose path was not typed by a user.
-///
-/// # Errors
-/// [`CliError::Write`].
 pub fn make_room(file: &Path) -> Result<(), CliError> {
     let directory = file.parent().unwrap_or(Path::new("/"));
     let unusable = |reason| CliError::Write { path: directory.to_owned(), option: "XDG_CACHE_HOME", reason };
@@ -53,9 +44,6 @@ pub fn make_room(file: &Path) -> Result<(), CliError> {
 
 /// Reads an argument that names a file to write. A directory that does not exist was mistyped, and is refused before anything is
 /// computed.
-///
-/// # Errors
-/// A sentence that says that the directory does not exist.
 pub fn to_write(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     match path.parent().filter(|d| !d.as_os_str().is_empty()) {
@@ -65,9 +53,6 @@ pub fn to_write(name: &str) -> Result<PathBuf, String> {
 }
 
 /// Reads an argument that names a directory to write in.
-///
-/// # Errors
-/// A sentence that says that the directory does not exist.
 pub fn directory(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     match path.is_dir() {

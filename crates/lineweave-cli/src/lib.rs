@@ -1,31 +1,31 @@
-//! The parts of the `lineweave` command: arguments, files, standard output, and the description of the machine.
+//! The `lineweave` command: arguments, files, standard output, and the description of the machine.
 
-pub mod bench;
-pub mod calls;
-pub mod error;
-pub mod node;
-pub mod doctor;
-pub mod size;
-pub mod threads;
-pub mod files;
-pub mod room;
-pub mod link;
-pub mod fold;
-pub mod fitting;
-pub mod interrupt;
+mod bench;
+mod calls;
+mod error;
+mod node;
+mod doctor;
+mod size;
+mod threads;
+mod files;
+mod room;
+mod link;
+mod fold;
+mod fitting;
+mod interrupt;
 mod capture;
 mod screen;
-pub mod output;
-pub mod machines;
+mod output;
+mod machines;
 mod script;
-pub mod mpi;
-pub mod openmp;
-pub mod session;
-pub mod question;
-pub mod trace;
-pub mod commands;
+mod mpi;
+mod openmp;
+mod session;
+mod question;
+mod trace;
+mod commands;
 
-pub use error::CliError;
+pub use machines::load as load_machine;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -33,6 +33,7 @@ use commands::lab::Experiment;
 use commands::run::launcher;
 use commands::Command;
 use console::style;
+use error::CliError;
 use lineweave_core::names::did_you_mean;
 use session::{Globals, Session};
 use std::ffi::OsString;
@@ -45,7 +46,7 @@ const USAGE: u8 = 2;
 /// Measures a machine, chooses collectives for it, proves and runs them.
 #[derive(Parser, Debug)]
 #[command(name = "lineweave", version, propagate_version = true, max_term_width = 100)]
-pub struct Cli {
+struct Cli {
     #[command(flatten)]
     globals: Globals,
     #[command(subcommand)]
@@ -53,7 +54,7 @@ pub struct Cli {
 }
 
 /// Returns the definition of the arguments.
-pub fn command() -> clap::Command {
+fn command() -> clap::Command {
     // Experiments that moved into the laboratory are still accepted without `lab`, but shown only with it.
     let formerly = Experiment::augment_subcommands(clap::Command::new(""));
     let hide = |command: clap::Command, old: &clap::Command| {

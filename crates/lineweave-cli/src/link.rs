@@ -19,9 +19,6 @@ enum Line {
 }
 
 /// Reads the file's cells, as a profile without other cells.
-///
-/// # Errors
-/// A [`CliError`] when the file cannot be read or has the wrong contents.
 pub fn read(file: &Path) -> Result<Profile, CliError> {
     const WHAT: &str = "ping-pong between nodes, as `lineweave run --link` writes it";
     let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use flate2::read::GzDecoder;
 use lineweave_core::machine::{self, Machine};
+use lineweave_core::topology::Topology;
 use lineweave_core::units::Nanos;
 use lineweave_lab::matrix::{self, Readout};
 use std::io::{BufRead, BufReader};
@@ -15,9 +16,6 @@ pub const MATRIX: &str = "matrix of core-to-core latencies";
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Loads a machine's description from a file, or one that comes with lineweave. If it names a matrix, the matrix is read too.
-///
-/// # Errors
-/// [`CliError`] with line and reason, or with the known names.
 pub fn load(name: &str) -> Result<Machine, CliError> {
     if let Some(found) = machine::shipped().iter().find(|m| m.name == name) {
         return Ok(found.clone());
@@ -37,6 +35,11 @@ pub fn load(name: &str) -> Result<Machine, CliError> {
     with_matrix(&path, described(&path)?)
 }
 
+/// Returns the CPUs of a described machine.
+pub fn topology(machine: &Machine) -> Result<Topology, CliError> {
+    machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })
+}
+
 /// Returns the names of all descriptions that come with lineweave.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = machine::shipped().iter().map(|m| m.name.clone()).collect();
@@ -45,9 +48,6 @@ pub fn names() -> Vec<String> {
 }
 
 /// Returns the descriptions with matrices that lie beside this program, by name, without reading the matrices.
-///
-/// # Errors
-/// [`CliError`] when a description cannot be read.
 pub fn beside() -> Result<Vec<(PathBuf, Machine)>, CliError> {
     let Some(folder) = folder() else { return Ok(Vec::new()) };
     let entries = std::fs::read_dir(&folder).map_err(|e| CliError::read(&folder, DESCRIPTION, e))?;
@@ -60,9 +60,6 @@ pub fn beside() -> Result<Vec<(PathBuf, Machine)>, CliError> {
 }
 
 /// Returns the machine with the costs from its matrix, if it names one that was not read yet.
-///
-/// # Errors
-/// [`CliError`] with line and reason.
 pub fn with_matrix(description: &Path, machine: Machine) -> Result<Machine, CliError> {
     let Some(file) = machine.matrix.as_ref().map(|m| description.with_file_name(&m.file)) else {
         return Ok(machine);
@@ -71,9 +68,6 @@ pub fn with_matrix(description: &Path, machine: Machine) -> Result<Machine, CliE
 }
 
 /// Reads a matrix from CSV, compressed by gzip or not.
-///
-/// # Errors
-/// [`CliError`] with line and reason.
 pub fn read_matrix(file: &Path) -> Result<Readout, CliError> {
     let text = || {
         let mut reader = BufReader::new(std::fs::File::open(file)?);

@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::fitting::fitted;
 use crate::fold::fold;
 use crate::screen;
+use clap::ValueEnum;
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
@@ -31,13 +32,20 @@ const NARROWEST: usize = 60;
 /// Version of the JSON objects.
 pub const SCHEMA: u32 = 1;
 
-/// One object of the output.
+/// One object of the output: the version and kind, then its own keys.
 #[derive(Serialize)]
-struct Object<'a, T> {
+pub struct Object<'a, T> {
     schema: u32,
     kind: &'a str,
     #[serde(flatten)]
     fields: &'a T,
+}
+
+impl<'a, T> Object<'a, T> {
+    /// Returns an object of this kind.
+    pub fn new(kind: &'a str, fields: &'a T) -> Object<'a, T> {
+        Object { schema: SCHEMA, kind, fields }
+    }
 }
 
 /// The output of a command's findings.
@@ -84,18 +92,12 @@ impl Output {
     }
 
     /// Prints text as it is; a line in it needs its own newline.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn text(&mut self, text: &str) -> Result<(), CliError> {
         let Output { to, works, .. } = self;
         works.suspend(|| to.write_all(text.as_bytes())).map_err(CliError::Output)
     }
 
     /// Prints a line of text, folded where the terminal is narrower.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn line(&mut self, line: &str) -> Result<(), CliError> {
         match width() {
             Some(width) => self.text(&fold(line, width))?,
@@ -105,9 +107,6 @@ impl Output {
     }
 
     /// Clears a terminal, for output that is to stand in place of the one before; elsewhere an empty line divides them.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn begin_anew(&mut self) -> Result<(), CliError> {
         match io::stdout().is_terminal() {
             true => self.text("\x1b[H\x1b[2J"),
@@ -117,36 +116,24 @@ impl Output {
 
     /// Prints one JSON object on a line of its own: the schema's number, the kind, then these fields. The line is flushed, so that
     /// readers see it at once.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn object(&mut self, kind: &str, fields: &impl Serialize) -> Result<(), CliError> {
-        let object = Object { schema: SCHEMA, kind, fields };
-        serde_json::to_writer(&mut self.to, &object).map_err(|e| CliError::Output(e.into()))?;
+        serde_json::to_writer(&mut self.to, &Object::new(kind, fields))
+            .map_err(|e| CliError::Output(e.into()))?;
         self.text("\n")?;
         self.flush()
     }
 
     /// Prints a table, without borders.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn table(&mut self, table: &Table) -> Result<(), CliError> {
         self.table_marking(table, |_| false)
     }
 
     /// Prints a table that is left without `lesser` columns, the first one first, where the terminal is too narrow.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn table_without(&mut self, table: &Table, lesser: &[&str]) -> Result<(), CliError> {
         self.fitted(table, lesser, |_| false)
     }
 
     /// Prints a table, and where the terminal has colours in bold the lines for which `chosen` is true.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn table_marking(&mut self, table: &Table, chosen: impl Fn(&str) -> bool) -> Result<(), CliError> {
         self.fitted(table, &[], chosen)
     }
@@ -175,9 +162,6 @@ impl Output {
     }
 
     /// Flushes the buffered output.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn flush(&mut self) -> Result<(), CliError> {
         let Output { to, works, .. } = self;
         works.suspend(|| to.flush()).map_err(CliError::Output)
@@ -350,6 +334,11 @@ pub fn columns(names: &[String]) -> String {
         format!("  {}", row.trim_end())
     };
     names.chunks(across).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the name of a value on the command line.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Returns a word as a shell would read it.

@@ -9,7 +9,7 @@ use clap::Args;
 use lineweave::segment::MAX_RANKS;
 use lineweave::ElementType;
 use lineweave_core::algorithm::{self, spec::Spec};
-use lineweave_core::collective::{Association, Collective};
+use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Plan, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::topology::{Placement, Shape, Topology};
@@ -104,9 +104,6 @@ pub struct Param {
 }
 
 /// Reads `name=value`.
-///
-/// # Errors
-/// A sentence that says what was expected.
 pub fn param(text: &str) -> Result<Param, String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
@@ -137,9 +134,6 @@ impl Where {
     }
 
     /// Returns the question about this many bytes on this topology. Warns about arguments that have no effect on the collective.
-    ///
-    /// # Errors
-    /// [`CliError::TeamTooLarge`].
     pub fn question(
         &self,
         session: &Session,
@@ -169,47 +163,32 @@ impl Where {
         if ranks > MAX_RANKS {
             return Err(CliError::TeamTooLarge { ranks, most: MAX_RANKS });
         }
+        let grain = match collective.folds() {
+            true => self.elements.map_or_else(natural, ElementType::size),
+            false => 1,
+        };
         Ok(Question {
-            collective,
             shape: Shape::place(ranks, &topology.clone().placed(self.on.place)),
             root: if collective.rooted() { self.root.unwrap_or(0) } else { 0 },
-            bytes,
             uneven: match (counts.is_empty(), collective) {
                 (true, _) => None,
                 (false, Collective::Alltoall) => Some(Arc::new(Uneven::by_pair(ranks, counts.clone()))),
                 (false, _) => Some(Arc::new(Uneven::by_rank(counts.clone()))),
             },
-            association: Association::Free,
-            grain: match collective.folds() {
-                true => self.elements.map_or_else(natural, ElementType::size),
-                false => 1,
-            },
             direct: self.direct && collective.moves_data(),
-            attach: false,
             box_bytes,
-            counter_bytes: usize::MAX,
-            acc_bytes: None,
+            ..Question::flat(collective, ranks, bytes, grain)
         })
     }
 }
 
 impl Wanted {
     /// Returns the length of the message.
-    ///
-    /// # Errors
-    /// [`CliError::NoBytes`] when the collective needs a length and none is given.
     pub fn bytes(&self, collective: Collective) -> Result<usize, CliError> {
-        match self.bytes.or(self.place.longest()) {
-            Some(size) => Ok(size.0),
-            None if collective.moves_data() => Err(CliError::NoBytes(collective)),
-            None => Ok(0),
-        }
+        length(self.bytes.or(self.place.longest()), collective, CliError::NoBytes)
     }
 
     /// Returns the plan of the named algorithm, or of the chosen one (its first window, where the message goes in several).
-    ///
-    /// # Errors
-    /// A [`CliError`] when there is no plan.
     pub fn plan(
         &self,
         session: &mut Session,
@@ -244,10 +223,20 @@ impl Wanted {
     }
 }
 
+/// Returns the length that is given, 0 for a collective that moves no data, or the error `missing`.
+pub fn length(
+    given: Option<Size>,
+    collective: Collective,
+    missing: fn(Collective) -> CliError,
+) -> Result<usize, CliError> {
+    match given {
+        Some(size) => Ok(size.0),
+        None if collective.moves_data() => Err(missing(collective)),
+        None => Ok(0),
+    }
+}
+
 /// Reads an algorithm as it is printed, with or without its collective, and adds or changes the parameters in `more`.
-///
-/// # Errors
-/// [`CliError::Written`] with what was expected.
 pub fn given(collective: Collective, written: &str, more: &[Param]) -> Result<Spec, CliError> {
     let own = written.strip_prefix(&format!("{collective}/")).unwrap_or(written);
     let mut spec: Spec =
@@ -265,9 +254,6 @@ pub fn team(direct: bool) -> &'static str {
 }
 
 /// Reads a plan's text from a file, or from standard input for `-`.
-///
-/// # Errors
-/// [`CliError::Read`], or [`CliError::Malformed`] with line and reason.
 pub fn read_plan(file: &Path) -> Result<Plan, CliError> {
     const WHAT: &str = "plan";
     let text = match file.as_os_str() == "-" {

@@ -9,9 +9,6 @@ const ROOM: usize = 2 << 20;
 
 /// Checks that the results will fit: writes as many bytes into an unnamed file in the directory of `file`. `option` names the option to
 /// change when that fails.
-///
-/// # Errors
-/// [`CliError::Write`].
 pub fn expect_room(file: &Path, option: &'static str) -> Result<(), CliError> {
     let directory = file.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = tempfile::tempfile_in(directory).and_then(|mut file| {

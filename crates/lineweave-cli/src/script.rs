@@ -40,9 +40,6 @@ pub fn export_lines(variables: &Variables) -> String {
 }
 
 /// Returns the variables that the `export` lines of a script set.
-///
-/// # Errors
-/// The line that is no `export` line.
 pub fn exports(text: &str) -> Result<Variables, String> {
     let mut variables = Variables::new();
     for (number, line) in text.lines().enumerate() {

@@ -91,6 +91,11 @@ impl Session {
         self.globals.machine.as_deref()
     }
 
+    /// Loads the machine given on the command line.
+    pub fn machine(&mut self) -> Result<Option<Machine>, CliError> {
+        self.machine_option().map(load_machine).transpose()
+    }
+
     /// Returns the profile given on the command line.
     pub fn profile_option(&mut self) -> Option<&Path> {
         self.used[PROFILE] = true;
@@ -98,9 +103,6 @@ impl Session {
     }
 
     /// Returns the environment's settings, overridden by `--topology`, and warnings about them.
-    ///
-    /// # Errors
-    /// [`CliError::Setting`].
     pub fn settings(&mut self) -> Result<(Settings, Vec<Warning>), CliError> {
         let (mut settings, warnings) = Settings::from_environment()?;
         if let Some(text) = self.topology_option().map(str::to_owned) {
@@ -116,9 +118,6 @@ impl Session {
     }
 
     /// Returns the settings, after printing the warnings.
-    ///
-    /// # Errors
-    /// [`CliError::Setting`].
     pub fn settings_warned(&mut self) -> Result<Settings, CliError> {
         let (settings, warnings) = self.settings()?;
         for warning in warnings {
@@ -128,9 +127,6 @@ impl Session {
     }
 
     /// Returns the settings for work on this very machine, even if another one replaces it elsewhere.
-    ///
-    /// # Errors
-    /// [`CliError::Setting`].
     pub fn settings_of_this_machine(&mut self) -> Result<Settings, CliError> {
         let (settings, warnings) = Settings::from_environment()?;
         for warning in warnings {
@@ -154,9 +150,6 @@ impl Session {
 
     /// Returns the costs for choosing: `--machine`, else `--profile`, else those that programs on this machine use. Ranks are placed on
     /// `--topology`, else on the machine that the costs belong to.
-    ///
-    /// # Errors
-    /// A [`CliError`] when a file cannot be read or has the wrong contents.
     pub fn costs(&mut self) -> Result<Costs, CliError> {
         self.profile_as_machine();
         let (settings, _) = self.settings()?;
@@ -168,13 +161,10 @@ impl Session {
             Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?),
         };
         let given = given.map(|hardware| hardware.topology);
-        if let Some(name) = self.machine_option().map(str::to_owned) {
-            let machine = load_machine(&name)?;
+        if let Some(machine) = self.machine()? {
             let topology = match given {
                 Some(topology) => topology,
-                None => {
-                    machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?
-                }
+                None => machines::topology(&machine)?,
             };
             let tuning = tuning_of(&machine);
             let origin = format!("machine description {}", machine.name);
@@ -218,24 +208,17 @@ impl Session {
     }
 
     /// Returns the CPUs that ranks are placed on if costs do not matter: `--topology`, else those of `--machine`, else this machine's.
-    ///
-    /// # Errors
-    /// [`CliError::Topology`], or the reason why the machine's description cannot be read.
     pub fn topology(&mut self) -> Result<Topology, CliError> {
         let (settings, _) = self.settings()?;
         if settings.topology == Source::Machine {
-            if let Some(name) = self.machine_option().map(str::to_owned) {
-                let machine = load_machine(&name)?;
-                return machine.topology().ok_or(CliError::NoTopology { name: machine.name });
+            if let Some(machine) = self.machine()? {
+                return machines::topology(&machine);
             }
         }
         Ok(NodeInfo::gather(&settings, &[])?.placement())
     }
 
     /// Returns this machine's fingerprint, and the file in which its profile is kept.
-    ///
-    /// # Errors
-    /// [`CliError::Topology`] when the machine cannot be read, [`CliError::NoCache`] without a directory.
     pub fn cached_profile(&mut self) -> Result<(Fingerprint, PathBuf), CliError> {
         let settings = Settings::default();
         let node = NodeInfo::gather(&settings, &[])?;
@@ -244,9 +227,6 @@ impl Session {
     }
 
     /// Ends the run: warns about options that had no effect, and flushes the output.
-    ///
-    /// # Errors
-    /// [`CliError::Output`].
     pub fn finish(&mut self) -> Result<(), CliError> {
         let given =
             [self.globals.topology.is_some(), self.globals.machine.is_some(), self.globals.profile.is_some()];
@@ -266,18 +246,12 @@ pub fn tuning_of(machine: &Machine) -> Tuning {
 }
 
 /// Loads the costs that `lineweave profile adopt` wrote, or returns `None` if the file is a profile.
-///
-/// # Errors
-/// [`CliError`] with line and reason.
 pub fn load_adopted(file: &Path) -> Result<Option<Model>, CliError> {
     let text = cache::text_of_either(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
     Ok(tuning::parse_costs(file, &text)?)
 }
 
 /// Loads a profile and fits its model.
-///
-/// # Errors
-/// [`CliError`] with line and reason.
 pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
     let text = cache::text_of_either(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
     let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
@@ -286,9 +260,6 @@ pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
 }
 
 /// Returns the choices beside a profile, if they are of the same machine: programs that use the profile use them.
-///
-/// # Errors
-/// [`CliError`] with line and reason.
 pub fn choices_beside(profile: &Path, machine: &Fingerprint) -> Result<Option<Choices>, CliError> {
     const WHAT: &str = "table of choices";
     let file = profile.with_file_name(tuning::CHOICES_FILE);

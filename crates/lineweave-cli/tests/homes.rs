@@ -4,7 +4,7 @@
 //! cargo test --locked -p lineweave-cli --test homes -- --nocapture
 //! ```
 
-use lineweave_cli::machines;
+use lineweave_cli::load_machine;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
@@ -73,7 +73,7 @@ fn row(machine: &Machine, collective: Collective, shape: &Shape) -> Row {
 
 /// Returns the rows for a rank on each core of both packages, and of one.
 fn rows(name: &str) -> Vec<(&'static str, Collective, Row)> {
-    let machine = machines::load(&format!("dual-epyc-{name}")).unwrap();
+    let machine = load_machine(&format!("dual-epyc-{name}")).unwrap();
     let cores = machine.topology().unwrap().cpus.iter().map(|cpu| cpu.core).max().unwrap() + 1;
     let mut rows = Vec::new();
     for (place, ranks) in [("both packages", cores), ("one package", cores / 2)] {
@@ -125,7 +125,7 @@ fn trees(machine: &Machine, collective: Collective) -> Trees {
 #[test]
 fn the_best_tree_across_packages_needs_no_homes() {
     for name in MATTERS.iter().chain(&EQUAL) {
-        let machine = machines::load(&format!("dual-epyc-{name}")).unwrap();
+        let machine = load_machine(&format!("dual-epyc-{name}")).unwrap();
         for collective in [Collective::Barrier, Collective::Bcast] {
             let Trees { own, bound, same, best } = trees(&machine, collective);
             println!(

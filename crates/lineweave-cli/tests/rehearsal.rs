@@ -21,7 +21,7 @@ use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::topology::{Hardware, Source};
 use lineweave::{Communicator, Error, Operator};
-use lineweave_cli::session::load_machine;
+use lineweave_cli::load_machine;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 use super::subject::Subject;
 use lineweave_core::collective::Collective;
 use lineweave_core::names::did_you_mean;
+use lineweave_tune::trial::Buffers;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -53,26 +54,6 @@ impl fmt::Display for Team {
     }
 }
 
-/// Choice of the buffers that successive collectives use.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Buffers {
-    /// One set of buffers for all calls, as in a benchmark loop; that flatters an implementation which finds them in a cache.
-    Reuse,
-    /// A walk over many buffers, together larger than the caches, as an application does.
-    Fresh,
-}
-
-impl Buffers {
-    /// The name used on command lines and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Buffers::Reuse => "reuse",
-            Buffers::Fresh => "fresh",
-        }
-    }
-}
-
 /// Number of windows for each cell of a benchmark, and the precision that ends a window early.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,9 +62,7 @@ pub struct Repeat {
     pub launches: usize,
     /// Longest time that a window lasts, in nanoseconds.
     pub window_ns: u64,
-    /// Fewest batches of a window.
     pub min_batches: usize,
-    /// Most batches of a window.
     pub max_batches: usize,
     /// A window ends early when the 95 % interval of the median is narrower than this share of the median.
     pub precision: f64,
@@ -93,25 +72,18 @@ pub struct Repeat {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// The version of this format.
     pub schema: u32,
     /// The name that `lineweave bench` takes.
     pub name: String,
     /// One line for listings.
     pub about: String,
-    /// The collective that is measured.
     pub collective: Collective,
-    /// Team sizes.
     pub ranks: Vec<usize>,
     /// Message sizes a rank, in bytes; zero alone for a barrier.
     pub sizes_bytes: Vec<u64>,
-    /// Kinds of team.
     pub teams: Vec<Team>,
-    /// The kinds of buffers that successive collectives use.
     pub buffers: Vec<Buffers>,
-    /// The subjects that are measured.
     pub subjects: Vec<Subject>,
-    /// The number and length of windows.
     pub repeat: Repeat,
 }
 
@@ -120,34 +92,18 @@ pub struct Definition {
 pub enum DefinitionError {
     /// The text is not TOML, or not of this shape; the parser's message names line and column.
     #[error("{name}: {reason}")]
-    Syntax {
-        /// The file or definition.
-        name: String,
-        /// The parser's message.
-        reason: String,
-    },
+    Syntax { name: String, reason: String },
     /// The definition is well-formed, but no benchmark.
     #[error("{name}: {reason}")]
     Invalid {
-        /// The file or definition.
         name: String,
         /// A sentence that says what was expected and what was found.
         reason: String,
     },
-    /// No definition of this name ships with lineweave.
     #[error("no benchmark is called `{name}`{}: expected one of {known}, or the path of a .toml file", did_you_mean(name, [known.as_str()]))]
-    Unknown {
-        /// The name that was asked for.
-        name: String,
-        /// The names that ship with lineweave.
-        known: String,
-    },
-    /// A subject that is no definition was named beside others.
+    Unknown { name: String, known: String },
     #[error("`{name}` is measured by itself: name nothing beside it")]
-    Alone {
-        /// The subject.
-        name: String,
-    },
+    Alone { name: String },
 }
 
 impl Definition {

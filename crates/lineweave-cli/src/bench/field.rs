@@ -1,10 +1,11 @@
 //! The best times of other libraries, measured elsewhere and shipped as data (`bench/field/`), beside lineweave's own
 //! times.
 
-use super::definition::{Buffers, Team};
+use super::definition::Team;
 use super::row::Row;
 use super::subject::Subject;
 use lineweave_core::collective::Collective;
+use lineweave_tune::trial::Buffers;
 use serde::{Deserialize, Serialize};
 
 const SHIPPED: &str = include_str!("../../bench/field/xeon-2cpu-vm.toml");
@@ -20,7 +21,6 @@ const SHORT: u64 = 1024;
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
-    /// The version of this format.
     pub schema: u32,
     /// The machine that the others were measured on.
     pub machine: String,
@@ -33,15 +33,12 @@ pub struct Field {
 /// Lineweave's time beside that of the fastest other library.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Beside {
-    /// The collective.
     pub collective: Collective,
-    /// Team size.
     pub ranks: usize,
     /// Message length, of a block where ranks exchange blocks.
     pub bytes: u64,
     /// Lineweave's median between processes, with the same buffers each time, as others' benchmarks have it.
     pub median_ns: f64,
-    /// Time of the fastest other library.
     pub best_ns: f64,
     /// Lineweave's time divided by the other's.
     pub ratio: f64,

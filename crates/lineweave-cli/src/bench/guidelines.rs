@@ -11,7 +11,6 @@ use serde::Serialize;
 /// A guideline that the measurements violate beyond their intervals.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Violated {
-    /// The guideline, in words.
     pub guideline: &'static str,
     /// The measurements that violate it, in words.
     pub found: String,
@@ -191,9 +190,9 @@ fn name(row: &Row) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::definition::Buffers;
     use super::super::row::Times;
     use super::*;
+    use lineweave_tune::trial::Buffers;
 
     pub fn row(collective: Collective, ranks: usize, bytes: u64, median_ns: f64) -> Row {
         Row {

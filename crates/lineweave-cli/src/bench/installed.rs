@@ -38,9 +38,6 @@ pub struct Mpi {
 
 impl Mpi {
     /// Returns the MPI below a prefix.
-    ///
-    /// # Errors
-    /// The reason why it cannot be measured.
     pub fn below(prefix: &Path) -> Result<Mpi, String> {
         let prefix = prefix.canonicalize().map_err(|e| format!("{}: {e}", prefix.display()))?;
         let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -51,9 +48,6 @@ impl Mpi {
     }
 
     /// Returns the MPI that a launcher belongs to: below the folder of its `bin`, as it is called or as its links end.
-    ///
-    /// # Errors
-    /// The reason why it cannot be measured.
     pub fn of_launcher(launcher: &OsStr) -> Result<Mpi, String> {
         let file = detect::find(Path::new(launcher))
             .ok_or_else(|| format!("{} is not to be found", Path::new(launcher).display()))?;
@@ -80,9 +74,6 @@ impl Mpi {
     }
 
     /// Builds a program of one C file that needs no header of an MPI, in `directory`.
-    ///
-    /// # Errors
-    /// The reason why it cannot be built.
     pub fn build(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
         self.compile(program, source, directory).map_err(|e| format!("{}: {e}", self.name))
     }

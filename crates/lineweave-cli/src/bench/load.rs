@@ -1,6 +1,7 @@
 //! Named loads that share the CPUs with what is measured: most nodes have other work.
 
 use crate::error::CliError;
+use crate::output::name_of;
 use clap::ValueEnum;
 use lineweave::sync::sleep;
 use serde::{Serialize, Serializer};
@@ -19,16 +20,6 @@ pub enum Kind {
     Wake,
     /// Copies memory that no cache holds.
     Stream,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Spin => "spin",
-            Kind::Wake => "wake",
-            Kind::Stream => "stream",
-        }
-    }
 }
 
 /// Most processes of a load.
@@ -58,7 +49,7 @@ impl FromStr for Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind.name(), self.processes)
+        write!(f, "{}:{}", name_of(&self.kind), self.processes)
     }
 }
 
@@ -74,16 +65,13 @@ pub struct Running(Vec<Child>);
 
 impl Running {
     /// Starts the processes, each by a command for a process of this program, and waits until they run.
-    ///
-    /// # Errors
-    /// [`CliError::Load`] when one cannot be started, or has ended.
     pub fn start(loads: &[Load], mut command: impl FnMut(usize) -> Command) -> Result<Running, CliError> {
         let mut running = Running(Vec::new());
         let failed = |reason| CliError::Load { reason };
         for load in loads {
             for process in 0..load.processes {
                 let mut command = command(process as usize);
-                command.args(["--load", load.kind.name()]).stdin(Stdio::null()).stdout(Stdio::null());
+                command.args(["--load", &name_of(&load.kind)]).stdin(Stdio::null()).stdout(Stdio::null());
                 running.0.push(command.spawn().map_err(failed)?);
             }
         }
@@ -110,9 +98,6 @@ impl Drop for Running {
 }
 
 /// Is the load, until the process that started it ends.
-///
-/// # Errors
-/// [`CliError::Load`] where the system does not have it end with that process.
 pub fn carry_out(kind: Kind) -> Result<(), CliError> {
     lineweave::process::end_with_parent().map_err(|reason| CliError::Load { reason })?;
     let (mut from, mut to) = match kind {

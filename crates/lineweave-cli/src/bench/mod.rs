@@ -14,8 +14,8 @@ pub mod row;
 pub mod runner;
 pub mod subject;
 
-pub use definition::{Buffers, Definition, DefinitionError, Repeat, Team};
-pub use peers::{Measurement, PeerError, Peers, Request};
+pub use definition::{Definition, DefinitionError, Team};
+pub use peers::{PeerError, Peers};
 pub use python::PythonError;
 pub use row::{Row, Skipped};
 pub use runner::{Case, Runner};

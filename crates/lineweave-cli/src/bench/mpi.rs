@@ -5,11 +5,13 @@
 
 use super::installed::Mpi;
 use super::peers::stats;
+use crate::capture::{capture, Captured};
 use crate::mpi::{lines, Line};
 use lineweave_core::profile::Stats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PROGRAM: &str = include_str!("../../bench/mpi/collectives.c");
 /// Kinds of buffers that calls use, as `bench/mpi/collectives.c` defines them.
@@ -18,7 +20,6 @@ pub const BUFFERS: [&str; 3] = ["reuse", "fresh", "worked"];
 /// A case that is measured once.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Case {
-    /// Name of the collective.
     pub collective: String,
     /// Length of the message or of one block.
     pub bytes: usize,
@@ -29,13 +30,10 @@ pub struct Case {
 /// The order for a measurement: ranks, CPUs, collectives and lengths.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Order {
-    /// Number of ranks.
     pub ranks: usize,
     /// Number of CPUs that may be used; with more ranks than CPUs, each MPI gets its best setting for that.
     pub cpus: usize,
-    /// Names of the collectives.
     pub collectives: Vec<String>,
-    /// Lengths in bytes.
     pub bytes: Vec<usize>,
     /// Milliseconds that a case is measured for.
     pub window_ms: u32,
@@ -46,18 +44,14 @@ pub struct Order {
 /// Medians of a subject's launches, in ns, by case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Name of the MPI.
     pub mpi: String,
     /// True if lineweave was in front of the MPI.
     pub lineweave: bool,
-    /// Number of ranks.
     pub ranks: usize,
-    /// The case that was measured.
     #[serde(flatten)]
     pub case: Case,
     /// Median over batches of each launch; the time of a batch is the slowest rank's.
     pub launches_ns: Vec<f64>,
-    /// Median of the launches.
     pub median_ns: f64,
 }
 
@@ -66,9 +60,7 @@ pub struct Row {
 pub struct Ratio {
     /// The MPI that lineweave was in front of.
     pub mpi: String,
-    /// Number of ranks.
     pub ranks: usize,
-    /// The case that was measured.
     #[serde(flatten)]
     pub case: Case,
     /// Time with lineweave divided by that of the same MPI without: the median of the rounds' ratios.
@@ -79,7 +71,6 @@ pub struct Ratio {
     pub best: String,
     /// Time with lineweave divided by that of the fastest MPI.
     pub to_best: f64,
-    /// The interval of `to_best`.
     pub to_best_interval: [f64; 2],
 }
 
@@ -100,20 +91,14 @@ impl Mpi {
         command.arg(program).arg(buffers).arg(order.window_ms.to_string());
         command.arg(list(order.collectives.clone()));
         command.arg(list(order.bytes.iter().map(usize::to_string).collect()));
-        let output = command.output().map_err(|e| format!("{}: cannot start mpirun: {e}", self.name))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
-            return Err(format!("{}: mpirun ended with {}: {last}", self.name, output.status));
-        }
-        Ok(medians(&String::from_utf8_lossy(&output.stdout), buffers))
+        // `timeout` ends a launch that takes too long.
+        let Captured { out, ended, .. } = capture(&mut command, Duration::MAX);
+        ended.map_err(|why| format!("{}: mpirun: {why}", self.name))?;
+        Ok(medians(&out, buffers))
     }
 }
 
 /// Builds the program that times collectives, for one MPI, in `directory`.
-///
-/// # Errors
-/// The reason why it cannot be built.
 pub fn collectives(mpi: &Mpi, directory: &Path) -> Result<PathBuf, String> {
     mpi.build("collectives", PROGRAM, directory)
 }
@@ -127,10 +112,8 @@ fn medians(text: &str, buffers: &'static str) -> BTreeMap<Case, f64> {
     lines(text).into_iter().filter_map(case).collect()
 }
 
-/// Measures all MPIs by the program built for each, with and without the command `lineweave` before the program. `step` is called before each launch.
-///
-/// # Errors
-/// The reason why a launch failed; a wrong answer is a failure, too.
+/// Measures all MPIs by the program built for each, with and without the command `lineweave` before the program. `step` is called before
+/// each launch. A wrong answer is a failure.
 pub fn measure(
     mpis: &[(Mpi, PathBuf)],
     order: &Order,

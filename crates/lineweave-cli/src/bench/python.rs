@@ -9,23 +9,10 @@ use thiserror::Error;
 /// Reason why Python could not be measured.
 #[derive(Debug, Error)]
 pub enum PythonError {
-    /// There is no such interpreter.
     #[error("{}: {reason}; set PYTHON to an interpreter that has the package lineweave", python.display())]
-    Start {
-        /// The interpreter.
-        python: PathBuf,
-        /// The system's message.
-        reason: std::io::Error,
-    },
-    /// The interpreter ended with an error.
+    Start { python: PathBuf, reason: std::io::Error },
     #[error("{} -m lineweave.bench ended with {status}; is the package there? pip install lineweave numpy, or set PYTHON", python.display())]
-    Ended {
-        /// The interpreter.
-        python: PathBuf,
-        /// The status that it ended with.
-        status: std::process::ExitStatus,
-    },
-    /// The interpreter printed a line that is no JSON object.
+    Ended { python: PathBuf, status: std::process::ExitStatus },
     #[error("lineweave.bench printed `{0}` where a JSON object was expected; use one version of command and package")]
     Line(String),
 }
@@ -38,9 +25,6 @@ pub fn interpreter() -> PathBuf {
 }
 
 /// Measures the subjects whose names begin with `only` among these numbers of ranks, and hands over each result as it comes.
-///
-/// # Errors
-/// A [`PythonError`], or what `each` ends with.
 pub fn measure<E: From<PythonError>>(
     ranks: &[usize],
     only: &str,

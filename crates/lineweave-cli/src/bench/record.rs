@@ -15,23 +15,18 @@ use std::process::{Command, Stdio};
 pub struct Provenance {
     /// Time of the measurement in UTC, as RFC 3339.
     pub measured_at: String,
-    /// lineweave's version.
     pub version: &'static str,
     /// The commit of the surrounding sources, with `+` where they were changed; `None` outside a repository.
     pub commit: Option<String>,
-    /// CPU model.
     pub cpu: String,
     /// Number of CPUs that could be used.
     pub cpus: usize,
-    /// The machine's shape.
     pub topology: String,
     /// The profile's name for this machine.
     pub fingerprint: String,
-    /// Release of the kernel.
     pub kernel: String,
     /// The source of the costs that plans were chosen by.
     pub chosen_by: String,
-    /// Loads that shared the CPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Load>,
 }
@@ -77,9 +72,6 @@ impl Provenance {
 }
 
 /// Writes the lines of a record.
-///
-/// # Errors
-/// [`CliError::Write`].
 pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
     let error = |reason| CliError::Write { path: file.to_owned(), option: "--record", reason };
     if let Some(directory) = file.parent() {
@@ -92,9 +84,6 @@ pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
 pub const KEPT_FILE: &str = "bench.jsonl";
 
 /// Replaces what is kept of this machine with the lines of a record: of calls that it did not measure the earlier times stay. Returns the file.
-///
-/// # Errors
-/// [`CliError::NoCache`]; [`CliError::Write`].
 pub fn keep(node: &NodeInfo, lines: &[String]) -> Result<PathBuf, CliError> {
     let directory = lineweave::tuning::cache_directory(&node.fingerprint).ok_or(CliError::NoCache)?;
     let file = directory.join(KEPT_FILE);

@@ -1,30 +1,23 @@
 //! One line of a benchmark's result.
 
-use super::definition::{Buffers, Team};
+use super::definition::Team;
 use super::peers::stats;
 use super::subject::Subject;
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;
-use lineweave_tune::trial::{Outcome, Way};
+use lineweave_tune::trial::{Buffers, Outcome, Way};
 use serde::Serialize;
 
 /// The times of one subject for one case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The collective.
     pub collective: Collective,
-    /// Team size.
     pub ranks: usize,
-    /// Message length.
     pub bytes: u64,
-    /// The kind of team.
     pub team: Team,
-    /// The subject.
     pub subject: Subject,
-    /// The kind of buffers.
     pub buffers: Buffers,
-    /// Statistics of the time of a call.
     #[serde(flatten)]
     pub times: Times,
     /// Number of windows, alternating with those of the other subjects.
@@ -48,17 +41,12 @@ pub struct Row {
 /// Statistics of a call's time, in ns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Times {
-    /// Median.
     pub median_ns: f64,
     /// Lower end of the rank-based 95 % interval of the median.
     pub ci_low_ns: f64,
-    /// Upper end of that interval.
     pub ci_high_ns: f64,
-    /// 5th percentile.
     pub p5_ns: f64,
-    /// 95th percentile.
     pub p95_ns: f64,
-    /// Smallest sample.
     pub min_ns: f64,
     /// Number of batches.
     pub samples: usize,
@@ -84,13 +72,9 @@ impl From<Stats> for Times {
 /// A subject that was not measured, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Skipped {
-    /// The subject.
     pub subject: Subject,
-    /// Team size.
     pub ranks: usize,
-    /// The kind of team.
     pub team: Team,
-    /// The reason.
     pub because: String,
 }
 

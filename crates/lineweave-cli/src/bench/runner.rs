@@ -4,13 +4,13 @@
 //! 2. A round is one window of every subject. Subjects that are not being measured sleep.
 //! 3. The ratio to the floor is taken within rounds, because the machine drifts between them.
 
-use super::definition::{Buffers, Definition, Team};
+use super::definition::{Definition, Team};
 use super::peers::{stats, Measurement, PeerError, Peers, Request};
 use super::row::{algorithm_name, Row, Skipped, Windows};
 use super::subject::Subject;
 use crate::error::CliError;
 use lineweave_core::collective::Collective;
-use lineweave_tune::trial::{Outcome, Rested, Trial, TrialTeam, TrialTeamError};
+use lineweave_tune::trial::{Buffers, Outcome, Trial, TrialTeam, TrialTeamError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -27,29 +27,22 @@ const BYTE_FLOOR_FROM: u64 = 64 << 10;
 /// A case of a benchmark: the call that all subjects are asked to make.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
-    /// The collective.
     pub collective: Collective,
-    /// Team size.
     pub ranks: usize,
-    /// Message length.
     pub bytes: u64,
-    /// The kind of buffers.
     pub buffers: Buffers,
 }
 
 /// The results of a case.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Results {
-    /// The subjects that were measured.
     pub rows: Vec<Row>,
-    /// The subjects that were not measured.
     pub skipped: Vec<Skipped>,
 }
 
 /// Everything that stays alive between windows.
 #[derive(Debug)]
 pub struct Runner {
-    /// The peers' programs.
     pub peers: Peers,
     /// Teams of the size that is measured now.
     pub crews: BTreeMap<Team, TrialTeam>,
@@ -146,9 +139,6 @@ impl Runner {
     }
 
     /// Measures a case. `step` is called before every window.
-    ///
-    /// # Errors
-    /// A [`CliError`] when lineweave's own ranks fail, or a peer prints a line that cannot be a measurement.
     pub fn run(
         &mut self,
         case: &Case,
@@ -311,10 +301,7 @@ impl Runner {
             let trial = Trial {
                 collective,
                 bytes,
-                buffers: match case.buffers {
-                    Buffers::Reuse => Rested::Reuse,
-                    Buffers::Fresh => Rested::Fresh,
-                },
+                buffers: case.buffers,
                 way: None,
                 path: subject.path(),
                 wait,

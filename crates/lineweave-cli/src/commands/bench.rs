@@ -19,6 +19,7 @@ use crate::bench::{Case, Definition, DefinitionError, Peers, Runner, Subject, Te
 use crate::error::CliError;
 use crate::files::directory;
 use crate::node::NodeInfo;
+use crate::output::Output;
 use crate::question::given;
 use crate::session::{load_machine, tuning_of, Session};
 use crate::size::Size;
@@ -29,7 +30,6 @@ use lineweave::topology::Source;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::algorithm::spec::parts;
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_tune::trial::TrialTeam;
 use std::path::PathBuf;
 
 /// Subjects that are no definitions, and are measured by themselves.
@@ -115,9 +115,6 @@ impl Arguments {
 }
 
 /// Measures and shows.
-///
-/// # Errors
-/// A [`CliError`] when a definition, a team or a peer's directory cannot be used.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     // Until this ends.
     let _beside = Running::start(&arguments.around.beside, rank_job::command()?)?;
@@ -135,9 +132,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         force(&mut tuning, written, &definitions)?;
     }
     let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
-    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
-    let mut report = Report::default();
-    report.line(&mut session.out, "record", &provenance)?;
+    let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
     if !session.out.is_json() {
         session.out.line(&format!("{} on {} usable CPUs", provenance.cpu, node.usable.effective))?;
         session.out.line(&format!("plans chosen by {}", tuning.origin))?;
@@ -160,11 +155,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
                     node.usable.effective,
                     tuning.clone(),
                 );
-                let crew = match team {
-                    Team::Threads => TrialTeam::threads(config)?,
-                    Team::Processes => TrialTeam::processes(config, rank_job::command()?)?,
-                };
-                runner.crews.insert(team, crew);
+                runner.crews.insert(team, rank_job::crew(team, config)?);
             }
             for case in cases.iter().filter(|c| c.ranks == ranks) {
                 let bytes = Bytes(case.bytes);
@@ -217,10 +208,37 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     record(arguments, &node, &provenance, &report, as_programs_run, session)
 }
 
-/// Writes the record where the command line names a directory, and keeps times that programs on this machine have for `lineweave report`.
-///
-/// # Errors
-/// [`CliError::Write`] of the record.
+/// Returns the provenance of what is measured now, and a record that begins with it.
+fn begun(
+    arguments: &Arguments,
+    node: &NodeInfo,
+    tuning: &Tuning,
+    session: &mut Session,
+) -> Result<(Provenance, Report), CliError> {
+    let provenance = Provenance::gather(node, chosen_by(tuning)).beside(&arguments.around.beside);
+    let mut report = Report::default();
+    report.line(&mut session.out, "record", &provenance)?;
+    Ok((provenance, report))
+}
+
+/// Writes the record where the command line names a directory, into its folder `below`.
+fn written(
+    arguments: &Arguments,
+    below: &str,
+    provenance: &Provenance,
+    report: &Report,
+    out: &mut Output,
+) -> Result<(), CliError> {
+    let Some(directory) = &arguments.record else { return Ok(()) };
+    let file = provenance.file(&directory.join(below));
+    write(&file, &report.lines)?;
+    match out.is_json() {
+        true => Ok(()),
+        false => out.line(&format!("recorded in {}", file.display())),
+    }
+}
+
+/// Writes the record, and keeps times that programs on this machine have for `lineweave report`.
 fn record(
     arguments: &Arguments,
     node: &NodeInfo,
@@ -229,21 +247,16 @@ fn record(
     as_programs_run: bool,
     session: &mut Session,
 ) -> Result<(), CliError> {
-    let mut written = Vec::new();
-    if let Some(directory) = &arguments.record {
-        let file = provenance.file(directory);
-        write(&file, &report.lines)?;
-        written.push(format!("recorded in {}", file.display()));
-    }
-    if as_programs_run {
-        match keep(node, &report.lines) {
-            Ok(file) => written.push(format!("kept for `lineweave report`: {}", file.display())),
-            Err(why) => session.out.warn(&format!("not kept for `lineweave report`: {why}")),
+    written(arguments, "", provenance, report, &mut session.out)?;
+    match as_programs_run.then(|| keep(node, &report.lines)) {
+        Some(Ok(file)) if !session.out.is_json() => {
+            session.out.line(&format!("kept for `lineweave report`: {}", file.display()))
         }
-    }
-    match session.out.is_json() {
-        true => Ok(()),
-        false => written.iter().try_for_each(|line| session.out.line(line)),
+        Some(Err(why)) => {
+            session.out.warn(&format!("not kept for `lineweave report`: {why}"));
+            Ok(())
+        }
+        Some(Ok(_)) | None => Ok(()),
     }
 }
 
@@ -271,7 +284,7 @@ fn force(tuning: &mut Tuning, written: &str, definitions: &[Definition]) -> Resu
 
 /// Returns the source of the choices, for records. Records are shared: the fingerprint beside it identifies the profile, so no directory is
 /// named.
-pub(super) fn chosen_by(tuning: &Tuning) -> String {
+fn chosen_by(tuning: &Tuning) -> String {
     match &tuning.origin {
         Origin::Profile { .. } => "the profile of this machine".to_owned(),
         Origin::Costs { name, .. } => format!("costs of {name}"),
@@ -280,9 +293,6 @@ pub(super) fn chosen_by(tuning: &Tuning) -> String {
 }
 
 /// Returns the settings, the node and the tuning that programs on this machine would use.
-///
-/// # Errors
-/// A [`CliError`] when one of them cannot be read.
 pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliError> {
     let mut settings = session.settings_warned()?;
     if let Some(file) = session.profile_option() {
@@ -296,9 +306,6 @@ pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliEr
 }
 
 /// As [`here`], or with `--machine` a rehearsal: the choices for that machine run on this one.
-///
-/// # Errors
-/// The errors of [`here`], and why the machine's description cannot be used.
 fn here_or_rehearsed(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliError> {
     let Some(name) = session.machine_option().map(str::to_owned) else { return here(session) };
     let machine = load_machine(&name)?;

@@ -20,9 +20,6 @@ struct Completions {
 }
 
 /// Prints the script.
-///
-/// # Errors
-/// [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let mut script = Vec::new();
     let mut command = crate::command();

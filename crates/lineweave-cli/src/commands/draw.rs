@@ -89,9 +89,6 @@ struct Drawing {
 }
 
 /// Draws the plan.
-///
-/// # Errors
-/// A [`CliError`] when there is no plan, or the file cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let plan = match (&arguments.plan, arguments.collective) {
         (Some(file), _) => read_plan(file)?,

@@ -3,7 +3,7 @@
 use super::run::detect::Abi;
 use super::run::{library, preload, CHOOSER, COMMAND, PRELOAD};
 use crate::error::CliError;
-use crate::output::shell_word;
+use crate::output::{name_of, shell_word};
 use crate::session::Session;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,15 +26,12 @@ struct Variables {
 }
 
 /// Prints lines for a shell's `eval`.
-///
-/// # Errors
-/// [`CliError::NoLibrary`] where the libraries are not there.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let before = std::env::var(PRELOAD).unwrap_or_default();
     let others: Vec<&str> = before.split([':', ' ']).filter(|path| !path.ends_with(CHOOSER)).collect();
     let mut libraries = Vec::new();
     if !arguments.unset {
-        let named = arguments.mpi.map(|abi| format!("liblineweave_mpi_{}.so", abi.name()));
+        let named = arguments.mpi.map(|abi| format!("liblineweave_mpi_{}.so", name_of(&abi)));
         for file in named.into_iter().chain([CHOOSER.to_owned()]) {
             libraries.push(library(&file).map_err(CliError::NoLibrary)?);
         }

@@ -6,7 +6,7 @@ mod trees;
 use crate::calls::{call, posed, team_of, Call};
 use crate::error::CliError;
 use crate::output::table;
-use crate::question::{collective, Where};
+use crate::question::{collective, length, Where};
 use crate::session::{Costs, Session};
 use crate::size::Size;
 use crate::threads::both;
@@ -133,9 +133,6 @@ impl<'a> CandidateObject<'a> {
 }
 
 /// Explains.
-///
-/// # Errors
-/// A [`CliError`] when nothing can be chosen.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if let Some(nodes) = arguments.nodes {
         return nodes::run(arguments, nodes, session);
@@ -151,11 +148,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let collective = arguments.collective;
     let settings = session.settings_warned()?;
     let Costs { tuning, origin, mut notes, topology, machine } = session.costs()?;
-    let bytes = match arguments.bytes.or(arguments.place.longest()) {
-        Some(size) => size.0,
-        None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
-        None => 0,
-    };
+    let bytes = length(arguments.bytes.or(arguments.place.longest()), collective, CliError::NoMessage)?;
     if let Some(machine) = &machine {
         if machine.mesh.is_some() && machine.coherent.is_none() {
             return Err(CliError::NoCaches { name: machine.name.clone(), collective });

@@ -11,9 +11,6 @@ use lineweave::tuning::Tuning;
 pub struct Arguments {}
 
 /// Shows the node.
-///
-/// # Errors
-/// A [`CliError`] when a setting, topology or machine cannot be read.
 pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (mut settings, warnings) = session.settings()?;
     if let Some(file) = session.profile_option() {

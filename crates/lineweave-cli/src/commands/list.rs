@@ -64,9 +64,6 @@ struct MachineRow<'a> {
 }
 
 /// Lists the algorithms or the machines.
-///
-/// # Errors
-/// [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.machines {
         return machines(session);

@@ -27,9 +27,6 @@ struct Page<'a> {
 }
 
 /// Writes the pages and prints their paths.
-///
-/// # Errors
-/// [`CliError::Write`] when the directory cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let directory = &arguments.directory;
     let error = |reason| CliError::Write { path: directory.clone(), option: "the argument", reason };

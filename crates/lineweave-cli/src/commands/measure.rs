@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::files::{fuller, make_room, replace, to_write};
 use crate::room::expect_room;
 use crate::session::Session;
-use indicatif::ProgressBar;
+use lineweave::settings::Settings;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
 use lineweave_core::units::Nanos;
@@ -51,16 +51,12 @@ struct Flagged<'a> {
 }
 
 /// Measures, saves and shows the profile.
-///
-/// # Errors
-/// A [`CliError`] when this machine cannot be measured or the profile cannot be kept.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if let Some(name) = session.machine_option().map(str::to_owned) {
         return simulated::run(&name, arguments, session);
     }
     let settings = session.settings_of_this_machine()?;
-    let set = ProbeSet::of_this_machine(&settings)?;
-    let set = if arguments.quick { set.quick() } else { set };
+    let set = probes(&settings, arguments.quick)?;
     let file = match &arguments.output {
         Some(file) => file.clone(),
         None => {
@@ -73,10 +69,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if file.is_file() || !file.exists() {
         expect_room(&file, "-o")?;
     }
-    let bar = session.out.progress(STEPS);
-    let profile = measure(&set, &mut |progress| report(&bar, &progress));
-    bar.finish_and_clear();
-    let profile = profile?;
+    let profile = probed(&set, session, in_passes)?;
     let file = save(&file, &profile, session)?;
     let flagged: Vec<_> = profile.cells.iter().filter(|c| !c.flagged.is_empty()).collect();
     if session.out.is_json() {
@@ -108,9 +101,26 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     show(&Head::of(&file, &profile, session), &model, false, session)
 }
 
-fn report(bar: &ProgressBar, progress: &Progress) {
-    bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
-    bar.set_message(format!("pass {}: {} {}", progress.pass, progress.cell, Nanos(progress.median_ns)));
+/// Returns the probes of this machine's CPUs.
+pub fn probes(settings: &Settings, quick: bool) -> Result<ProbeSet, CliError> {
+    let set = ProbeSet::of_this_machine(settings)?;
+    Ok(if quick { set.quick() } else { set })
+}
+
+/// Measures with a progress bar, beside which stands what `says` returns.
+pub fn probed(set: &ProbeSet, session: &Session, says: fn(&Progress) -> String) -> Result<Profile, CliError> {
+    let bar = session.out.progress(STEPS);
+    let profile = measure(set, &mut |progress| {
+        bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
+        bar.set_message(says(&progress));
+    });
+    bar.finish_and_clear();
+    Ok(profile?)
+}
+
+/// Returns the pass and the cell that was just visited, with its time.
+pub fn in_passes(progress: &Progress) -> String {
+    format!("pass {}: {} {}", progress.pass, progress.cell, Nanos(progress.median_ns))
 }
 
 /// Keeps the profile; if there is a fuller one of the same machine, beside it rather than in its place.

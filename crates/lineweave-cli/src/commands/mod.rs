@@ -108,9 +108,6 @@ pub enum Command {
 
 impl Command {
     /// Runs the command.
-    ///
-    /// # Errors
-    /// The errors of the command.
     pub fn run(&self, session: &mut Session) -> Result<(), CliError> {
         match self {
             Command::Tune(arguments) => tune::run(arguments, session),

@@ -99,9 +99,6 @@ impl Stats {
 }
 
 /// Prints the plan.
-///
-/// # Errors
-/// A [`CliError`] when there is no plan.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let collective = arguments.collective;
     let plan = arguments.wanted.plan(session, collective, arguments.algorithm.as_deref())?;

@@ -84,9 +84,6 @@ struct Row {
 }
 
 /// Runs the subcommand.
-///
-/// # Errors
-/// A [`CliError`] when a file cannot be read or written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     match &arguments.what {
         What::Diff(diff) => compare(diff, session),

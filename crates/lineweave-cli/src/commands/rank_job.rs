@@ -2,11 +2,11 @@
 //! and answers go to standard output; each is a line of JSON.
 
 use super::bench::first;
-use crate::bench::load;
+use crate::bench::{load, Team};
 use crate::error::CliError;
 use crate::session::Session;
-use lineweave::team;
-use lineweave_tune::trial::serve;
+use lineweave::team::{self, TeamConfig};
+use lineweave_tune::trial::{serve, TrialTeam};
 use std::io;
 use std::process::Command;
 
@@ -22,9 +22,6 @@ pub struct Arguments {
 }
 
 /// Serves trials until standard input ends.
-///
-/// # Errors
-/// [`CliError::Runtime`] when the environment holds no team.
 pub fn run(arguments: &Arguments, _: &mut Session) -> Result<(), CliError> {
     if let Some(task) = &arguments.first {
         return first::rank(task);
@@ -37,14 +34,19 @@ pub fn run(arguments: &Arguments, _: &mut Session) -> Result<(), CliError> {
 }
 
 /// Returns a function that makes the command which starts a rank.
-///
-/// # Errors
-/// [`CliError::OwnFile`].
 pub fn command() -> Result<impl FnMut(usize) -> Command, CliError> {
     let program = std::env::current_exe().map_err(CliError::OwnFile)?;
     Ok(move |_| {
         let mut command = Command::new(&program);
         command.arg("rank-job");
         command
+    })
+}
+
+/// Starts a team of threads, or of processes that serve trials.
+pub fn crew(team: Team, config: TeamConfig) -> Result<TrialTeam, CliError> {
+    Ok(match team {
+        Team::Threads => TrialTeam::threads(config)?,
+        Team::Processes => TrialTeam::processes(config, command()?)?,
     })
 }

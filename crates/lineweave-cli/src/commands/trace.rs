@@ -62,9 +62,6 @@ struct TraceRankObject<'a> {
 }
 
 /// Writes the timeline.
-///
-/// # Errors
-/// [`CliError::NoTrace`], [`CliError::Write`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (parts, warnings) = load(&arguments.file)?;
     warnings.iter().for_each(|warning| session.out.warn(warning));
@@ -88,9 +85,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 }
 
 /// Writes the timeline of a job that is over.
-///
-/// # Errors
-/// As [`run`].
 pub fn of_job(file: &Path, session: &mut Session) -> Result<(), CliError> {
     run(&Arguments { file: file.to_owned(), keep: false, of_job: true }, session)
 }

@@ -30,7 +30,6 @@ impl For {
 /// An algorithm of a library.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Algorithm {
-    /// The collective.
     pub collective: Collective,
     /// The library's name of the algorithm.
     pub name: String,

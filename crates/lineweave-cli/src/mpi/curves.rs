@@ -40,6 +40,7 @@ impl Curves {
     }
 
     /// Adds one time of a launch.
+    #[cfg(test)]
     pub fn push(&mut self, cell: Cell, nanos: f64) {
         self.0.entry(cell).or_default().push(nanos);
     }
@@ -57,11 +58,6 @@ impl Curves {
     /// Returns the timed cases, each with its median.
     pub fn cells(&self) -> impl Iterator<Item = (&Cell, f64)> {
         self.0.iter().map(|(cell, times)| (cell, median(times)))
-    }
-
-    /// Returns whether nothing was timed.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

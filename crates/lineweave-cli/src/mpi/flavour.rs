@@ -20,9 +20,6 @@ pub enum Flavour {
 
 impl Flavour {
     /// Returns the flavour for a library's version string.
-    ///
-    /// # Errors
-    /// [`HostError::Unknown`].
     pub fn of(version: &str) -> Result<Flavour, HostError> {
         let number = |prefix: &str| -> Option<u32> {
             let rest = version.strip_prefix(prefix)?.trim_start();
@@ -43,15 +40,6 @@ impl Flavour {
             Flavour::Openmpi => "Open MPI",
             Flavour::Mpich => "MPICH",
             Flavour::Intel => "Intel MPI",
-        }
-    }
-
-    /// Returns the name on the command line.
-    pub fn value(self) -> &'static str {
-        match self {
-            Flavour::Openmpi => "openmpi",
-            Flavour::Mpich => "mpich",
-            Flavour::Intel => "intel",
         }
     }
 

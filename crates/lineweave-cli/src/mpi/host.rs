@@ -17,9 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The facts that ranks report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// Number of ranks.
     pub ranks: usize,
-    /// Number of nodes that the ranks are on.
     pub nodes: usize,
     /// Number of CPUs of the first rank's node.
     pub cpus: usize,
@@ -32,7 +30,6 @@ pub struct Facts {
 pub struct Line {
     /// A task of `channel.c`: a collective, or `pingpong`.
     pub task: String,
-    /// Length in bytes.
     pub bytes: u64,
     /// Times, at least one.
     pub times: Vec<f64>,
@@ -50,11 +47,9 @@ pub struct Failed {
 /// The program that ranks run, and the way to start it.
 #[derive(Debug)]
 pub struct Host {
-    /// The MPI.
     pub mpi: Mpi,
     /// The command line of the launcher.
     pub command: String,
-    /// The facts that the ranks reported.
     pub facts: Facts,
     /// The number of ranks for which it is decided whether they share CPUs.
     pub crowd: usize,
@@ -65,9 +60,6 @@ pub struct Host {
 
 impl Host {
     /// Builds the program for the launcher's MPI, or the one below `prefix`, and starts it once to get the facts from its ranks.
-    ///
-    /// # Errors
-    /// [`HostError`] where there is no such MPI, the ranks do not run, there is only one, or they are on several nodes.
     pub fn start(words: &[OsString], prefix: Option<&Path>) -> Result<Host, HostError> {
         let Some(launcher) = words.first() else {
             return Err(HostError::NoMpi("no launcher is given".to_owned()));
@@ -110,9 +102,6 @@ impl Host {
 
     /// Starts the ranks once with these variables and returns their times: each task, written `bcast:8,64`, for `window_ms` at each
     /// length.
-    ///
-    /// # Errors
-    /// [`Failed`], with the lines that were timed until then.
     pub fn launch(
         &self,
         tasks: &[String],

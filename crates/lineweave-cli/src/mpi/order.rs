@@ -30,15 +30,11 @@ pub struct Order<'a> {
     pub quick: bool,
     /// Number of rounds, if not the usual one.
     pub rounds: Option<u8>,
-    /// True if the channel is measured too.
     pub channel: bool,
 }
 
 impl Order<'_> {
     /// Starts the ranks, and determines the library's flavour.
-    ///
-    /// # Errors
-    /// [`HostError`].
     pub fn start(&self) -> Result<(Host, Flavour), HostError> {
         let host = Host::start(self.launcher, self.prefix)?;
         let flavour = Flavour::of(&host.facts.version)?;
@@ -80,9 +76,6 @@ impl Order<'_> {
     }
 
     /// Measures, with a progress bar.
-    ///
-    /// # Errors
-    /// [`HostError`].
     pub fn measure(
         &self,
         host: &Host,

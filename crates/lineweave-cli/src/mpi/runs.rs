@@ -21,22 +21,17 @@ const DISTURBED: f64 = 1.5;
 pub struct Effort {
     /// Lengths of messages or blocks.
     pub bytes: Vec<u64>,
-    /// Collectives.
     pub collectives: Vec<Collective>,
-    /// Number of rounds.
     pub rounds: usize,
     /// The time that a case is timed for in a launch, in ms.
     pub window_ms: u32,
-    /// True if the channel is measured too.
     pub channel: bool,
 }
 
 /// A forced algorithm: its times, or the reason why it has none.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
-    /// The algorithm.
     pub algorithm: Algorithm,
-    /// The times of the algorithm, or the reason why there are none.
     pub times: Result<Curves, String>,
 }
 
@@ -49,7 +44,6 @@ pub struct Runs {
     pub default: Curves,
     /// Times of each forced algorithm.
     pub settings: Vec<Setting>,
-    /// Number of launches.
     pub launches: usize,
     /// Launches that were disturbed by other work.
     pub disturbed: usize,
@@ -70,9 +64,6 @@ enum What {
 
 impl Runs {
     /// Measures the default and these algorithms, and the channel if it is wanted. `step` is called before each launch.
-    ///
-    /// # Errors
-    /// [`HostError::Broken`] when the default cannot be measured.
     pub fn measure(
         host: &Host,
         flavour: Flavour,

@@ -10,7 +10,6 @@ use serde::Serialize;
 /// Kernel and processor features.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Kernel {
-    /// Release of the kernel.
     pub release: Option<String>,
     /// True if there is anonymous shared memory (`memfd_create`), which teams of processes share.
     pub memfd: bool,
@@ -26,7 +25,6 @@ pub struct Kernel {
     pub near: Near,
     /// True if a seccomp filter is in force, which may refuse any of these calls.
     pub seccomp_filter: bool,
-    /// Page sizes of the kernel.
     #[serde(flatten)]
     pub pages: Pages,
     /// True if the processor reports a virtual machine; steal time and migration are to be expected.
@@ -50,18 +48,15 @@ pub struct Pages {
     pub huge_pages: Vec<HugePages>,
     /// Transparent huge pages for private memory: `always`, `madvise` or `never`.
     pub transparent: Option<String>,
-    /// Transparent huge pages for shared memory.
     pub transparent_shared: Option<String>,
 }
 
 /// Huge pages of one size.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HugePages {
-    /// Size of a page.
     pub page_bytes: u64,
     /// Number of pages set aside.
     pub total: u64,
-    /// Number of these that are free.
     pub free: u64,
 }
 

@@ -3,7 +3,7 @@
 mod kernel;
 mod render;
 
-pub use kernel::{CrossMemory, HugePages, Kernel};
+pub use kernel::{CrossMemory, Kernel};
 pub use lineweave::internal::Near;
 
 use lineweave::cpus::UsableCpus;
@@ -23,9 +23,7 @@ pub struct NodeInfo {
     pub hardware: Hardware,
     /// The CPUs of *this* machine that can be used, and the reason for these.
     pub usable: UsableCpus,
-    /// Available memory.
     pub memory: AvailableMemory,
-    /// Kernel and processor features.
     pub kernel: Kernel,
     /// The fingerprint of the machine that a profile has to be of.
     pub fingerprint: Fingerprint,
@@ -42,15 +40,11 @@ pub struct NodeInfo {
     pub kept_plans: Option<String>,
     /// Every environment variable that is read.
     pub settings: Vec<Row>,
-    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl NodeInfo {
     /// Examines this node. The affinity mask is the calling thread's: call this before pinning the thread.
-    ///
-    /// # Errors
-    /// A [`TopologyError`] when the topology that replaces the machine's cannot be read.
     pub fn gather(settings: &Settings, warnings: &[Warning]) -> Result<NodeInfo, TopologyError> {
         let hardware = Hardware::load(&settings.topology)?;
         let node = NodeInfo::of(&Root::live(), hardware, UsableCpus::of_this_thread(), settings);

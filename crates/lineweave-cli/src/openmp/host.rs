@@ -61,7 +61,6 @@ impl Runtime {
 /// The program of a runtime.
 #[derive(Debug)]
 pub struct Host {
-    /// The runtime.
     pub runtime: Runtime,
     /// The runtime's file, as the program's loader found it.
     pub library: String,
@@ -71,9 +70,6 @@ pub struct Host {
 
 impl Host {
     /// Builds the program, and starts it once.
-    ///
-    /// # Errors
-    /// [`OpenmpError`] where there is no compiler or no such runtime, or the program does not run.
     pub fn start(runtime: Runtime) -> Result<Host, OpenmpError> {
         let made = tempfile::Builder::new().prefix("lineweave-openmp-").tempdir();
         let directory = made.map_err(OpenmpError::Directory)?;
@@ -95,10 +91,7 @@ impl Host {
     }
 
     /// Starts the program once with so many threads and these settings, and returns the time of each construct, each timed for
-    /// `window_ms`.
-    ///
-    /// # Errors
-    /// The reason why there are no times: among them a setting that the runtime does not know.
+    /// `window_ms`. A setting that the runtime does not know is a failure.
     pub fn launch(&self, threads: usize, window_ms: u32, variables: &Variables) -> Result<Vec<Line>, String> {
         self.said(threads, window_ms, variables).map(|(_, lines)| lines)
     }

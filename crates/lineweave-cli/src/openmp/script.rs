@@ -20,9 +20,6 @@ pub fn body(choices: &[Choice], cpus: usize) -> String {
 }
 
 /// Reads the body of such a script, comments before it included.
-///
-/// # Errors
-/// The line that is none of this form.
 pub fn choices(text: &str) -> Result<Vec<Choice>, String> {
     let mut choices: Vec<Choice> = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -28,7 +28,6 @@ pub struct Effort {
     pub window_ms: u32,
     /// Number of rounds that decide.
     pub rounds: usize,
-    /// Number of CPUs.
     pub cpus: usize,
 }
 
@@ -37,7 +36,6 @@ pub struct Effort {
 pub struct Cell {
     /// One of [`CONSTRUCTS`].
     pub construct: &'static str,
-    /// With the default.
     pub default_ns: f64,
     /// With the chosen settings: the default's time where none are chosen.
     pub time_ns: f64,
@@ -48,17 +46,12 @@ pub struct Cell {
 /// The outcome for a number of threads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tuned {
-    /// Number of threads.
     pub threads: usize,
     /// The chosen settings; `None` for the default.
     pub chosen: Option<Variables>,
-    /// The times by construct.
     pub cells: Vec<Cell>,
-    /// Number of settings that were tried, and of those that the runtime refused.
     pub tried: usize,
-    /// Settings that the runtime refused.
     pub refused: usize,
-    /// Number of launches.
     pub launches: usize,
 }
 
@@ -71,9 +64,6 @@ impl Tuned {
 }
 
 /// Searches; `step` is called before each launch.
-///
-/// # Errors
-/// [`OpenmpError::Broken`] when the default cannot be measured.
 pub fn search(
     host: &Host,
     threads: usize,

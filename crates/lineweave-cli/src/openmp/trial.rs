@@ -22,11 +22,8 @@ pub struct Setting {
 /// Settings that are launched in turns, the default first.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trial {
-    /// Number of threads.
     pub threads: usize,
-    /// The settings.
     pub settings: Vec<Setting>,
-    /// Number of launches.
     pub launches: usize,
 }
 
@@ -46,9 +43,6 @@ impl Trial {
 
     /// Launches the settings from number `from` on, with the default before and after them; backwards if `reversed`. `step` is called before
     /// each launch. A setting that the runtime refuses is left out from then on.
-    ///
-    /// # Errors
-    /// [`OpenmpError::Broken`] when the default cannot be measured.
     pub fn round(
         &mut self,
         host: &Host,
@@ -76,11 +70,6 @@ impl Trial {
             }
         }
         Ok(())
-    }
-
-    /// Returns the number of launches of a round from this setting on.
-    pub fn steps(&self, from: usize) -> usize {
-        self.settings.len() - from.max(1) + 2
     }
 
     /// Returns the median of a construct's launches in ns.
@@ -158,7 +147,7 @@ pub mod tests {
         assert_eq!(trial.ranking().iter().map(|r| r.0).collect::<Vec<_>>(), [2, 1]);
         assert!((trial.score(1, &["barrier"]).unwrap() - 0.8).abs() < 1e-9);
         trial.add(trial.settings[1].variables.clone());
-        assert_eq!((trial.settings.len(), trial.steps(1), trial.steps(3)), (4, 5, 3));
+        assert_eq!(trial.settings.len(), 4);
     }
 
     #[test]

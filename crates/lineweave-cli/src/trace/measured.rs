@@ -51,9 +51,6 @@ struct Part {
 }
 
 /// Returns one of the calls that the plan is for and lineweave carried out: of the tenth whose ranks entered closest together, the median one.
-///
-/// # Errors
-/// [`CliError::Read`] or [`CliError::Malformed`] for a file that is no timeline; [`CliError::NoCalls`].
 pub fn nearest(file: &Path, plan: &Plan) -> Result<Trace, CliError> {
     let text = std::fs::read_to_string(file).map_err(|reason| CliError::Read {
         path: file.to_owned(),

@@ -55,9 +55,6 @@ fn place(parts: &mut [Part]) {
 }
 
 /// Returns what the ranks recorded, by node and rank, and what to say about files that cannot be read.
-///
-/// # Errors
-/// [`CliError::NoTrace`] where there is no record.
 pub fn load(timeline: &Path) -> Result<(Vec<Part>, Vec<String>), CliError> {
     let folder = folder(timeline);
     let none =

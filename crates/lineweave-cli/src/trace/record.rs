@@ -15,7 +15,6 @@ const RECORD: usize = 64;
 pub struct Call {
     /// Its beginning, in ns by the clock that all processes of a node share.
     pub from_ns: i64,
-    /// Its end.
     pub to_ns: i64,
     /// The communicator, 0 where it has no name.
     pub comm: u64,
@@ -23,7 +22,6 @@ pub struct Call {
     pub number: u64,
     /// The length that the call is about: of the message, or of a block.
     pub bytes: u64,
-    /// The root, for calls that have one.
     pub root: Option<usize>,
     /// The rank in the communicator, and its ranks, where these are known.
     pub place: Option<(usize, usize)>,
@@ -40,11 +38,7 @@ pub struct Call {
 pub struct Part {
     /// Its rank in `MPI_COMM_WORLD`.
     pub rank: usize,
-    /// The ranks there.
-    pub size: usize,
-    /// Its process.
     pub pid: u32,
-    /// Its node's name.
     pub node: String,
     /// Name that the MPI has for itself.
     pub mpi: String,
@@ -101,9 +95,6 @@ impl Part {
     }
 
     /// Reads a file.
-    ///
-    /// # Errors
-    /// Why it is none, in words.
     pub fn load(path: &Path, complete: bool) -> Result<Part, String> {
         let mut content = Vec::new();
         // Not what would never end.
@@ -118,9 +109,6 @@ impl Part {
     }
 
     /// Reads a file's content.
-    ///
-    /// # Errors
-    /// Why it is none, in words.
     pub fn read(content: &[u8], complete: bool) -> Result<Part, String> {
         if content.len() < HEADER {
             return Err(format!("expected a record of at least {HEADER} bytes, found {}", content.len()));
@@ -134,7 +122,9 @@ impl Part {
         if record_bytes as usize != RECORD || capacity == 0 {
             return Err(format!("expected records of {RECORD} bytes, found {record_bytes}"));
         }
-        let (rank, size) = (head.rank().unwrap_or(0), head.rank().unwrap_or(0));
+        let rank = head.rank().unwrap_or(0);
+        // The ranks there.
+        head.rank();
         let pid = head.u32();
         // Padding, and the job's name, which the writers compare.
         head.take::<12>();
@@ -147,7 +137,7 @@ impl Part {
         let mut calls: Vec<Call> = records.chunks_exact(RECORD).take(there).filter_map(read).collect();
         calls.sort_by_key(|call| (call.to_ns, call.from_ns));
         let dropped = recorded.saturating_sub(capacity.into());
-        Ok(Part { rank, size, pid, node, mpi, complete, since_1970, dropped, calls })
+        Ok(Part { rank, pid, node, mpi, complete, since_1970, dropped, calls })
     }
 }
 
@@ -237,7 +227,7 @@ pub(in crate::trace) mod tests {
             &[([10, 30, 5, 0, 8], [0, 1, 2], [1, 2, 0]), ([40, 41, 5, 1, 0], [-1, 1, 2], [0, 1, 0])],
         );
         let part = Part::read(&content, true).unwrap();
-        assert_eq!((part.rank, part.size, part.pid, part.dropped), (1, 2, 1001, 0));
+        assert_eq!((part.rank, part.pid, part.dropped), (1, 1001, 0));
         assert_eq!(part.since_1970, 1_000_000);
         assert_eq!((part.node.as_str(), part.mpi.as_str()), ("node", "MPICH"));
         let [bcast, barrier] = &part.calls[..] else { panic!("expected two calls, found {:?}", part.calls) };

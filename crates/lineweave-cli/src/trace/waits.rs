@@ -31,7 +31,6 @@ fn needs(kind: &str) -> Option<Needs> {
 pub struct Wait {
     /// The part that it waited for.
     pub part: usize,
-    /// Duration.
     pub ns: i64,
 }
 
@@ -140,7 +139,6 @@ mod tests {
         };
         Part {
             rank,
-            size,
             pid: 1,
             node: "n".into(),
             mpi: "MPICH".into(),

@@ -8,34 +8,33 @@ use std::process::Stdio;
 fn command_lines_that_mean_nothing_are_errors_of_usage() {
     let scratch = Scratch::new();
     scratch.run(&[]).refused(2, &["expected a command", "Usage"]);
-    scratch.run(&["no-such-command"]).refused(2, &["no-such-command"]);
-    scratch.run(&["plan"]).refused(2, &["COLLECTIVE"]);
-    scratch.run(&["plan", "nope"]).refused(2, &["unknown collective `nope`", "barrier"]);
-    scratch.run(&["plan", "barrier", "--ranks", "-3"]).refused(2, &["-3"]);
-    scratch.run(&["plan", "bcast", "--bytes", "12q"]).refused(2, &["expected bytes", "found the unit `q`"]);
-    scratch.run(&["plan", "reduce", "--bytes", "8", "--elements", "f23"]).refused(2, &["f23"]);
-    scratch.run(&["plan", "barrier", "--param", "m=2"]).refused(2, &["ALGORITHM"]);
-    scratch.run(&["draw", "--plan", "x", "--ranks", "3"]).refused(2, &["--plan", "--ranks"]);
-    scratch.run(&["draw", "barrier", "-o", "x.png"]).refused(2, &["ends in .svg"]);
-    scratch.run(&["explain", "barrier", "--machine", "a", "--profile", "b"]).refused(2, &["--profile"]);
-    scratch.run(&["completions", "tcsh"]).refused(2, &["tcsh", "bash"]);
+    scratch.line("no-such-command").refused(2, &["no-such-command"]);
+    scratch.line("plan").refused(2, &["COLLECTIVE"]);
+    scratch.line("plan nope").refused(2, &["unknown collective `nope`", "barrier"]);
+    scratch.line("plan barrier --ranks -3").refused(2, &["-3"]);
+    scratch.line("plan bcast --bytes 12q").refused(2, &["expected bytes", "found the unit `q`"]);
+    scratch.line("plan reduce --bytes 8 --elements f23").refused(2, &["f23"]);
+    scratch.line("plan barrier --param m=2").refused(2, &["ALGORITHM"]);
+    scratch.line("draw --plan x --ranks 3").refused(2, &["--plan", "--ranks"]);
+    scratch.line("draw barrier -o x.png").refused(2, &["ends in .svg"]);
+    scratch.line("explain barrier --machine a --profile b").refused(2, &["--profile"]);
+    scratch.line("completions tcsh").refused(2, &["tcsh", "bash"]);
 }
 
 #[test]
 fn problems_without_a_plan_are_refused_with_the_reason() {
     let scratch = Scratch::new();
-    scratch.run(&["plan", "barrier", "--ranks", "0"]).refused(1, &["at least 1 rank"]);
-    scratch.run(&["plan", "barrier", "--ranks", "4097"]).refused(1, &["4097 ranks", "at most 4096"]);
-    scratch.run(&["plan", "barrier", "-n", "99999999999999"]).refused(1, &["99999999999999 ranks"]);
+    scratch.line("plan barrier --ranks 0").refused(1, &["at least 1 rank"]);
+    scratch.line("plan barrier --ranks 4097").refused(1, &["4097 ranks", "at most 4096"]);
+    scratch.line("plan barrier -n 99999999999999").refused(1, &["99999999999999 ranks"]);
     let root = ["plan", "bcast", "--ranks", "4", "--root", "9", "--bytes", "8"];
     scratch.run(&root).refused(1, &["root 9", "0 to 3"]);
-    scratch.run(&["plan", "bcast", "--ranks", "4"]).refused(1, &["--bytes"]);
-    scratch.run(&["explain", "bcast"]).refused(1, &["lineweave explain bcast 64KiB"]);
-    let ragged = ["plan", "reduce", "--ranks", "4", "--bytes", "10", "--elements", "f32"];
-    scratch.run(&ragged).refused(1, &["10 bytes", "4-byte"]);
-    scratch.run(&["plan", "bcast", "nope", "--bytes", "8"]).refused(1, &["no algorithm `nope`", "binomial"]);
-    scratch.run(&["verify", "nope"]).refused(1, &["`nope`", "COLLECTIVE/ALGORITHM"]);
-    scratch.run(&["verify", "bcast/nope"]).refused(1, &["no algorithm `nope`"]);
+    scratch.line("plan bcast --ranks 4").refused(1, &["--bytes"]);
+    scratch.line("explain bcast").refused(1, &["lineweave explain bcast 64KiB"]);
+    scratch.line("plan reduce --ranks 4 --bytes 10 --elements f32").refused(1, &["10 bytes", "4-byte"]);
+    scratch.line("plan bcast nope --bytes 8").refused(1, &["no algorithm `nope`", "binomial"]);
+    scratch.line("verify nope").refused(1, &["`nope`", "COLLECTIVE/ALGORITHM"]);
+    scratch.line("verify bcast/nope").refused(1, &["no algorithm `nope`"]);
 }
 
 #[test]
@@ -51,11 +50,11 @@ fn files_that_are_not_what_they_should_be_are_refused_with_a_line() {
     let missing = missing.to_str().unwrap();
     scratch.run(&["fit", missing]).refused(1, &["missing.toml", "readable profile"]);
     scratch.run(&["explain", "barrier", "--machine", missing]).refused(1, &["readable machine description"]);
-    scratch.run(&["explain", "barrier", "--machine", "nope"]).refused(1, &["`nope`", "graviton3"]);
-    scratch.run(&["info", "--topology", "pack:nope"]).refused(1, &["pack:nope"]);
-    scratch.run(&["info", "--topology", "./missing.xml"]).refused(1, &["missing.xml"]);
-    scratch.run(&["fit"]).refused(1, &["no profile of this machine", "lineweave measure"]);
-    scratch.run(&["man", "/dev/null/man"]).refused(1, &["/dev/null/man"]);
+    scratch.line("explain barrier --machine nope").refused(1, &["`nope`", "graviton3"]);
+    scratch.line("info --topology pack:nope").refused(1, &["pack:nope"]);
+    scratch.line("info --topology ./missing.xml").refused(1, &["missing.xml"]);
+    scratch.line("fit").refused(1, &["no profile of this machine", "lineweave measure"]);
+    scratch.line("man /dev/null/man").refused(1, &["/dev/null/man"]);
 }
 
 #[test]
@@ -80,7 +79,7 @@ fn files_that_never_end_are_not_read_on() {
     ] {
         scratch.run(arguments).refused(1, &["zero", "more than 256 MiB"]);
     }
-    scratch.run(&["info", "--topology", "/dev/zero"]).refused(1, &["zero", "no regular file"]);
+    scratch.line("info --topology /dev/zero").refused(1, &["zero", "no regular file"]);
     let mut endless = scratch.command(&["verify", "-"]);
     let output = endless.stdin(std::fs::File::open(zero).unwrap()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("more than 256 MiB"));
@@ -141,7 +140,7 @@ fn a_limit_on_files_is_named_as_a_number() {
 #[test]
 fn truncated_profiles_plans_and_machines_never_panic() {
     let scratch = Scratch::new();
-    let plan = scratch.run(&["plan", "allreduce", "-n", "3", "-b", "64"]).accepted();
+    let plan = scratch.line("plan allreduce -n 3 -b 64").accepted();
     let machine = include_str!("../../../../machines/generic-x86.toml");
     for part in 1..6 {
         let cut = |text: &str| text[..text.len() * part / 6].to_owned();
@@ -172,10 +171,9 @@ fn settings_without_effect_are_warned_about() {
         ["--root has no effect", "--elements has no effect", "--direct has no effect", "--bytes has no"];
     scratch.run(&barrier).warned(&idle);
     scratch.run(&[&barrier[..], &["--quiet"]].concat()).accepted();
-    scratch.run(&["list", "--topology", "core:2"]).warned(&["--topology has no effect"]);
-    let named = ["list", "barrier", "--machine", "graviton3"];
-    scratch.run(&named).warned(&["--machine has no effect"]);
-    scratch.run(&["verify", "barrier/tree", "--max-ranks", "2", "--root", "1"]).warned(&["--root has no"]);
+    scratch.line("list --topology core:2").warned(&["--topology has no effect"]);
+    scratch.line("list barrier --machine graviton3").warned(&["--machine has no effect"]);
+    scratch.line("verify barrier/tree --max-ranks 2 --root 1").warned(&["--root has no"]);
     let output = scratch.command(&["explain", "barrier"]).env("LINEWEAVE_TIMEUOT", "1").output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("LINEWEAVE_TIMEUOT has no effect"), "{message}");

@@ -5,48 +5,23 @@ use crate::common::{first, profile, Scratch};
 #[test]
 fn help_and_version_go_to_standard_output() {
     let scratch = Scratch::new();
-    let help = scratch.run(&["--help"]).accepted();
-    for command in [
-        "info",
-        "doctor",
-        "who",
-        "list",
-        "plan",
-        "draw",
-        "verify",
-        "explain",
-        "measure",
-        "fit",
-        "lab",
-        "bench",
-        "tune",
-        "report",
-        "profile",
-        "completions",
-        "man",
-    ] {
-        assert!(help.contains(&format!("\n  {command} ")), "{command}: {help}");
-        scratch.run(&[command, "--help"]).accepted();
-    }
-    assert!(scratch.run(&["--version"]).accepted().starts_with("lineweave 0."));
-    let help = scratch.run(&["lab", "--help"]).accepted();
-    for experiment in ["simulate", "models", "optimise", "what-if", "papers", "reproduce"] {
-        assert!(help.contains(&format!("\n  {experiment} ")), "{experiment}: {help}");
-        scratch.run(&["lab", experiment, "--help"]).accepted();
-    }
+    assert!(scratch.line("--help").accepted().contains("\n  explain "));
+    scratch.line("explain --help").accepted();
+    assert!(scratch.line("--version").accepted().starts_with("lineweave 0."));
+    assert!(scratch.line("lab --help").accepted().contains("\n  simulate "));
 }
 
 #[test]
 fn info_shows_every_setting_with_its_origin_and_what_is_chosen_by() {
     let scratch = Scratch::new();
-    let text = scratch.run(&["info"]).accepted();
+    let text = scratch.line("info").accepted();
     assert!(text.contains("LINEWEAVE_WAIT") && text.contains("lineweave tune"), "{text}");
     let set = scratch.command(&["info"]).env("LINEWEAVE_WAIT", "spin").env("LINEWEAVE_WIAT", "x").output();
     let set = String::from_utf8(set.unwrap().stdout).unwrap();
     let row = set.lines().find(|l| l.starts_with("LINEWEAVE_WAIT")).unwrap();
     assert!(row.contains("spin") && row.contains("environment"), "{row}");
     assert!(set.contains("LINEWEAVE_WIAT has no effect"), "{set}");
-    let objects = scratch.run(&["info", "--json"]).objects();
+    let objects = scratch.line("info --json").objects();
     assert_eq!(objects.len(), 1);
     assert!(objects[0]["settings"].as_array().unwrap().iter().all(|row| row["origin"] == "default"));
 }
@@ -56,7 +31,7 @@ fn info_shows_what_stands_in_place_of_the_machine() {
     let scratch = Scratch::new();
     let text = scratch.run(&["info", "--topology", "pack:2 l3:2 core:4"]).accepted();
     assert!(text.contains("16 of 16 CPUs usable"), "{text}");
-    let text = scratch.run(&["info", "--machine", "graviton3"]).accepted();
+    let text = scratch.line("info --machine graviton3").accepted();
     assert!(text.contains("machine description graviton3"), "{text}");
 }
 
@@ -71,20 +46,20 @@ fn a_profile_of_another_machine_is_said_to_be() {
 #[test]
 fn list_names_every_algorithm_with_its_parameters_and_source() {
     let scratch = Scratch::new();
-    let objects = scratch.run(&["list", "--json"]).objects();
+    let objects = scratch.line("list --json").objects();
     assert_eq!(objects.len(), lineweave_core::algorithm::all().count());
     assert!(objects.iter().all(|o| o["source"].as_str().is_some_and(|s| !s.is_empty())));
-    let text = scratch.run(&["list", "barrier"]).accepted();
+    let text = scratch.line("list barrier").accepted();
     assert!(text.contains("barrier/dissemination") && !text.contains("bcast/"), "{text}");
-    let machines = scratch.run(&["list", "--machines", "--json"]).objects();
+    let machines = scratch.line("list --machines --json").objects();
     assert!(machines.iter().any(|m| m["name"] == "graviton3" && m["cpus"].as_u64() > Some(1)));
-    assert!(scratch.run(&["list", "--machines"]).accepted().contains("graviton3"));
+    assert!(scratch.line("list --machines").accepted().contains("graviton3"));
 }
 
 #[test]
 fn plans_are_printed_in_the_form_that_verify_and_draw_read() {
     let scratch = Scratch::new();
-    let text = scratch.run(&["plan", "bcast", "binomial", "-n", "5", "-b", "1KiB", "--root", "3"]).accepted();
+    let text = scratch.line("plan bcast binomial -n 5 -b 1KiB --root 3").accepted();
     assert!(text.starts_with("plan bcast/binomial"), "{text}");
     assert!(text.contains("p=5 root=3 bytes=1024"), "{text}");
     let proof = scratch.run_with_input(&["verify", "-"], &text).accepted();
@@ -98,10 +73,7 @@ fn plans_are_printed_in_the_form_that_verify_and_draw_read() {
     assert_eq!(std::fs::read_to_string(target).unwrap(), svg);
     let object = &scratch.run_with_input(&["draw", "--plan", "-", "--json"], &text).objects()[0];
     assert_eq!(object["svg"], svg);
-    assert_eq!(
-        scratch.run(&["draw", "bcast", "binomial", "-n", "5", "-b", "1k", "--root", "3"]).accepted(),
-        svg
-    );
+    assert_eq!(scratch.line("draw bcast binomial -n 5 -b 1k --root 3").accepted(), svg);
 }
 
 #[test]
@@ -134,14 +106,10 @@ fn explain_covers_several_nodes() {
         (phases.len(), reduce[0]["algorithm"].as_str()),
         (3, objects[1]["algorithm"].as_str().and_then(|a| a.split(' ').next()))
     );
-    scratch.run(&["explain", "allreduce", "64", "--nodes", "2"]).refused(1, &["--link"]);
-    scratch
-        .run(&["explain", "allreduce", "64", "--nodes", "3", "--ranks", "4", "--link", "1,1"])
-        .refused(1, &["4 ranks"]);
-    scratch
-        .run(&["explain", "scan", "64", "--nodes", "2", "--ranks", "4", "--link", "1,1"])
-        .refused(1, &["scan is left"]);
-    scratch.run(&["explain", "barrier", "--nodes", "2", "--link", "fast"]).refused(2, &["1500,12.5"]);
+    scratch.line("explain allreduce 64 --nodes 2").refused(1, &["--link"]);
+    scratch.line("explain allreduce 64 --nodes 3 --ranks 4 --link 1,1").refused(1, &["4 ranks"]);
+    scratch.line("explain scan 64 --nodes 2 --ranks 4 --link 1,1").refused(1, &["scan is left"]);
+    scratch.line("explain barrier --nodes 2 --link fast").refused(2, &["1500,12.5"]);
 }
 
 #[test]
@@ -159,11 +127,11 @@ fn plan_counts_ops_and_memory() {
 #[test]
 fn parameters_reach_the_algorithm() {
     let scratch = Scratch::new();
-    let text = scratch.run(&["plan", "barrier", "dissemination", "-n", "9", "-p", "m=2"]).accepted();
+    let text = scratch.line("plan barrier dissemination -n 9 -p m=2").accepted();
     assert!(text.starts_with("plan barrier/dissemination m=2"), "{text}");
-    let refused = scratch.run(&["plan", "barrier", "dissemination", "-n", "9", "-p", "q=2"]);
+    let refused = scratch.line("plan barrier dissemination -n 9 -p q=2");
     refused.refused(1, &["no parameter `q`", "m, layout"]);
-    scratch.run(&["plan", "barrier", "dissemination", "-n", "9", "-p", "m"]).refused(2, &["name=value"]);
+    scratch.line("plan barrier dissemination -n 9 -p m").refused(2, &["name=value"]);
 }
 
 #[test]
@@ -183,7 +151,7 @@ fn verify_sweeps_an_algorithm_a_collective_or_all() {
 #[test]
 fn verify_shows_a_counter_example_and_fails() {
     let scratch = Scratch::new();
-    let text = scratch.run(&["plan", "bcast", "binomial", "-n", "3", "-b", "4KiB"]).accepted();
+    let text = scratch.line("plan bcast binomial -n 3 -b 4KiB").accepted();
     let at = text.find("  wait ").unwrap();
     let end = at + text[at..].find('\n').unwrap() + 1;
     let broken = scratch.file("broken.plan", &format!("{}{}", &text[..at], &text[end..]));
@@ -201,7 +169,7 @@ fn verify_shows_a_counter_example_and_fails() {
     assert_eq!(first(&objects, "verify")["violations"], 1);
     assert!(first(&objects, "violation")["violation"].as_str().unwrap().contains("rank"));
     // A published barrier that is wrong for all numbers of ranks but one.
-    let published = scratch.run(&["verify", "barrier/noc-msg-published", "--max-ranks", "4"]);
+    let published = scratch.line("verify barrier/noc-msg-published --max-ranks 4");
     published.refused(1, &["3 of 4 plans refuted"]);
     assert!(published.out.contains("can leave the barrier before rank"), "{}", published.out);
 }
@@ -209,15 +177,14 @@ fn verify_shows_a_counter_example_and_fails() {
 #[test]
 fn verify_counts_what_becomes_of_mutants() {
     let scratch = Scratch::new();
-    let arguments = ["verify", "allreduce/ring", "-n", "3", "-b", "96", "--mutate", "--json"];
-    let objects = scratch.run(&arguments).objects();
+    let objects = scratch.line("verify allreduce/ring -n 3 -b 96 --mutate --json").objects();
     let totals = first(&objects, "verify");
     let count = |key: &str| totals[key].as_u64().unwrap();
     assert!(count("caught") > 0);
     assert_eq!(count("missed"), 0);
     assert_eq!(count("mutants"), count("caught") + count("harmless"));
     assert_eq!(first(&objects, "proof")["ranks"], 3);
-    let sweep = scratch.run(&["verify", "barrier/tree", "--max-ranks", "3", "--mutate"]).accepted();
+    let sweep = scratch.line("verify barrier/tree --max-ranks 3 --mutate").accepted();
     assert!(sweep.contains(" 0 missed"), "{sweep}");
 }
 
@@ -229,9 +196,7 @@ fn explain_works_for_machines_one_does_not_own() {
         .run(&["explain", "bcast", "64KiB", "--topology", "pack:2 l3:2 core:2", "--machine", machine])
         .accepted();
     assert!(text.contains("bcast of 64 KiB among 8 ranks") && text.contains("predicted: "), "{text}");
-    let objects = scratch
-        .run(&["explain", "reduce", "64", "-n", "4", "--machine", "graviton3", "--candidates", "--json"])
-        .objects();
+    let objects = scratch.line("explain reduce 64 -n 4 --machine graviton3 --candidates --json").objects();
     let choice = first(&objects, "choice");
     assert_eq!((&choice["ranks"], &choice["bytes"]), (&4.into(), &64.into()));
     assert_eq!(choice["because"], "predicted");
@@ -274,14 +239,14 @@ fn fit_shows_intervals_provenance_and_what_is_missing() {
     assert_eq!(exchange["value_ns"], 52.0);
     assert_eq!((&exchange["ci_low_ns"], &exchange["ci_high_ns"]), (&51.0.into(), &53.0.into()));
     assert!(objects.iter().any(|o| o["kind"] == "unidentified" && o["what"] == "T_C"));
-    let described = scratch.run(&["fit", "--machine", "xeon-phi-5110p"]).accepted();
+    let described = scratch.line("fit --machine xeon-phi-5110p").accepted();
     assert!(described.contains("cited"), "{described}");
 }
 
 #[test]
 fn measure_keeps_a_profile_that_is_chosen_by_from_then_on() {
     let scratch = Scratch::new();
-    let objects = scratch.run(&["measure", "--quick", "--json"]).objects();
+    let objects = scratch.line("measure --quick --json").objects();
     let kept = first(&objects, "profile");
     assert!(objects.iter().any(|o| o["kind"] == "parameter" && o["provenance"] == "measured"));
     let file = kept["file"].as_str().unwrap();
@@ -289,11 +254,11 @@ fn measure_keeps_a_profile_that_is_chosen_by_from_then_on() {
     assert!(file.contains(kept["fingerprint_id"].as_str().unwrap()), "{file}");
     let text = std::fs::read_to_string(file).unwrap();
     assert_eq!(Some(text.matches("[[cells]]").count() as u64), kept["cells"].as_u64());
-    let info = scratch.run(&["info"]).accepted();
+    let info = scratch.line("info").accepted();
     assert!(info.contains(&format!("profile {file}")), "{info}");
-    let choice = &scratch.run(&["explain", "barrier", "-n", "2", "--json"]).objects()[0];
+    let choice = &scratch.line("explain barrier -n 2 --json").objects()[0];
     assert_eq!(choice["costs"], format!("profile {file}"));
-    assert!(scratch.run(&["fit"]).accepted().contains("measured"));
+    assert!(scratch.line("fit").accepted().contains("measured"));
 }
 
 #[test]
@@ -303,7 +268,7 @@ fn completions_and_manual_pages_cover_the_commands() {
         let script = scratch.run(&["completions", shell]).accepted();
         assert!(script.contains("explain") && script.contains("max-ranks"), "{shell}");
     }
-    scratch.run(&["completions", "zsh", "--json"]).objects();
+    scratch.line("completions zsh --json").objects();
     let directory = scratch.path().join("man");
     let pages = scratch.run(&["man", directory.to_str().unwrap()]).accepted();
     assert!(pages.lines().count() > 5);
@@ -348,25 +313,24 @@ fn simulations_sweep_and_draw() {
     with(&["--bytes", "1MiB", "--mesh", "6x8x2", "--k", "64"])
         .refused(1, &["at most 64 flags fit", "at most 63"]);
     with(&["--bytes", "1KiB", "--mesh", "6x"]).refused(2, &["COLUMNSxROWS"]);
-    scratch.run(&["lab", "simulate", "-c", "barrier", "-a", "rcce-barrier"]).refused(1, &["--machine"]);
-    scratch
-        .run(&["lab", "simulate", "-c", "barrier", "-a", "tree", "--machine", "graviton3"])
-        .refused(1, &["[mesh]"]);
-    let library =
-        ["lab", "simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "binomial", "-b", "32", "--json"];
-    assert_eq!(scratch.run(&library).objects()[0]["algorithm"], "rcce-comm-binomial");
+    scratch.line("lab simulate -c barrier -a rcce-barrier").refused(1, &["--machine"]);
+    scratch.line("lab simulate -c barrier -a tree --machine graviton3").refused(1, &["[mesh]"]);
+    assert_eq!(
+        scratch.line("lab simulate --machine intel-scc -c bcast -a binomial -b 32 --json").objects()[0]
+            ["algorithm"],
+        "rcce-comm-binomial"
+    );
 }
 
 #[test]
 fn lengths_of_blocks_are_taken_where_ranks_exchange_some() {
     let scratch = Scratch::new();
-    let plan = scratch.run(&["plan", "gather", "flat", "-n", "3", "--counts", "8,0,1KiB"]).accepted();
+    let plan = scratch.line("plan gather flat -n 3 --counts 8,0,1KiB").accepted();
     assert!(plan.lines().next().unwrap().ends_with(" slots=1024 counts=8,0,1024"), "{plan}");
-    let proof = scratch.run(&["verify", "alltoall/grid", "-n", "2", "--counts", "1,2,3,4"]).accepted();
+    let proof = scratch.line("verify alltoall/grid -n 2 --counts 1,2,3,4").accepted();
     assert!(proof.contains("1 plans, 0 violations"), "{proof}");
-    let machine = ["explain", "scatter", "--counts", "64,4KiB", "-n", "2", "--machine", "graviton3"];
-    let text = scratch.run(&machine).accepted();
+    let text = scratch.line("explain scatter --counts 64,4KiB -n 2 --machine graviton3").accepted();
     assert!(text.contains("scatter of blocks of up to 4 KiB among 2 ranks: "), "{text}");
-    let wrong = scratch.run(&["plan", "gather", "flat", "-n", "3", "--counts", "8,8"]);
+    let wrong = scratch.line("plan gather flat -n 3 --counts 8,8");
     wrong.refused(1, &["2 lengths of blocks: expected 3"]);
 }

@@ -41,6 +41,11 @@ impl Scratch {
         Outcome::of(arguments, self.command(arguments).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Runs the command with the words of a line, which spaces divide.
+    pub fn line(&self, line: &str) -> Outcome {
+        self.run(&line.split(' ').collect::<Vec<_>>())
+    }
+
     pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Outcome {
         let mut child = self
             .command(arguments)

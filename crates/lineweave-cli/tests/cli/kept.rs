@@ -41,7 +41,7 @@ impl Cache {
 
     /// Returns the explanation of a choice, with all remarks.
     fn explained(&self) -> Outcome {
-        self.scratch.run(&["explain", "allreduce", "8", "--ranks", "2"])
+        self.scratch.line("explain allreduce 8 --ranks 2")
     }
 
     /// Checks that commands and programs print one line that names the file and what to do, and go on with these choices.

@@ -13,17 +13,13 @@ fn optimise_names_plans_and_what_is_unknown() {
     assert!(published["ratio"].as_f64().unwrap() >= 1.0 && published["error"].is_null());
     assert!(objects.iter().any(|o| o["method"] == "matrix" && o["algorithm"] == "edges"));
     // Every machine is listed; those that lack a number have the reason.
-    let all = scratch
-        .run(&["lab", "optimise", "bcast", "--ranks", "16", "--json", "--method", "published", "--all"])
-        .objects();
+    let all = scratch.line("lab optimise bcast --ranks 16 --json --method published --all").objects();
     let rome = all.iter().find(|o| o["machine"] == "epyc-rome-7742-2s").unwrap();
     assert!(rome["error"].as_str().unwrap().contains("unknown for epyc-rome-7742-2s"), "{rome}");
-    let text = scratch
-        .run(&["lab", "optimise", "barrier", "--ranks", "60", "--machine", "xeon-phi-5110p"])
-        .accepted();
+    let text = scratch.line("lab optimise barrier --ranks 60 --machine xeon-phi-5110p").accepted();
     assert!(text.contains("dissemination m=3"), "{text}");
     // Without a named machine, this one is used.
-    let here = scratch.run(&["lab", "optimise", "bcast", "8", "--ranks", "8"]).accepted();
+    let here = scratch.line("lab optimise bcast 8 --ranks 8").accepted();
     assert!(here.contains("costs: machine description"), "{here}");
     let file = scratch.file("profile.toml", &profile());
     let of = |option| {
@@ -39,8 +35,8 @@ fn optimise_names_plans_and_what_is_unknown() {
     assert!(found.iter().any(|o| o["predicted_ns"].is_number()), "{found:?}");
     assert_eq!(found, of("--machine"));
     scratch.run(&["lab", "what-if", "--profile", &file]).refused(1, &["links and ports", "intel-scc"]);
-    scratch.run(&["lab", "optimise", "allreduce"]).refused(1, &["no optimiser for allreduce"]);
-    scratch.run(&["lab", "optimise", "bcast", "--root", "99", "--ranks", "4"]).refused(1, &["root 99"]);
+    scratch.line("lab optimise allreduce").refused(1, &["no optimiser for allreduce"]);
+    scratch.line("lab optimise bcast --root 99 --ranks 4").refused(1, &["root 99"]);
 }
 
 /// Checks that all commands use and print the same placement, which can be changed, on machines whose cores have
@@ -73,7 +69,7 @@ fn placement_is_said_and_the_same_in_all_commands() {
     let more =
         ["lab", "simulate", "--machine", "intel-scc", "--mesh", "2x1", "--controllers", "7", "-c", "barrier"];
     scratch.run(&[&more[..], &["-a", "dissemination"]].concat()).refused(1, &["at most one a tile, 2"]);
-    let info = scratch.run(&["info", "--machine", "intel-scc"]).accepted();
+    let info = scratch.line("info --machine intel-scc").accepted();
     assert!(info.contains("This machine is shown; --machine names whose costs"), "{info}");
 }
 
@@ -112,6 +108,6 @@ fn a_paper_is_redone_here() {
     let other = all.replacen("\"cpus\":", "\"cpus\":9", 1);
     std::fs::write(&points, other).unwrap();
     scratch.run(&asked).refused(1, &["data.jsonl holds points of", "-o"]);
-    scratch.run(&["lab", "reproduce", "nobody"]).refused(1, &["nobody", "ramos-hoefler-2013"]);
-    scratch.run(&["lab", "reproduce", "patil", "--here", "--machine", "intel-scc"]).refused(2, &["--here"]);
+    scratch.line("lab reproduce nobody").refused(1, &["nobody", "ramos-hoefler-2013"]);
+    scratch.line("lab reproduce patil --here --machine intel-scc").refused(2, &["--here"]);
 }

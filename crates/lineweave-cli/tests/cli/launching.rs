@@ -107,8 +107,8 @@ fn the_status_is_that_of_the_first_rank_that_failed() {
     // The status is neither that of the rank that failed later, nor that of the rank that was ended.
     of("test $LINEWEAVE_RANK = 0 || exit 7; sleep 0.5; exit 8").refused(7, &["rank 1 ended with"]);
     of("test $LINEWEAVE_RANK = 1 && exit 9; exec sleep 60").refused(9, &["rank 1 ended with exit status: 9"]);
-    scratch.run(&["run", "-n", "2", "--", "/no/such/program"]).refused(127, &["no such file"]);
-    scratch.run(&["run", "-n", "0", "true"]).refused(1, &["0"]);
+    scratch.line("run -n 2 -- /no/such/program").refused(127, &["no such file"]);
+    scratch.line("run -n 0 true").refused(1, &["0"]);
 }
 
 #[test]

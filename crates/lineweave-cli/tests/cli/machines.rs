@@ -25,14 +25,14 @@ fn imported(scratch: &Scratch) -> (String, String) {
 #[test]
 fn measured_machines_are_listed_and_asked_about_by_name() {
     let scratch = Scratch::new();
-    let objects = scratch.run(&["list", "--machines", "--json"]).objects();
+    let objects = scratch.line("list --machines --json").objects();
     assert_eq!(objects.iter().filter(|o| !o["matrix"].is_null()).count(), 34);
     let bergamo = objects.iter().find(|o| o["name"] == "dual-epyc-9754").unwrap();
     assert_eq!((bergamo["cpus"].as_u64(), bergamo["arch"].as_str()), (Some(512), Some("x86_64")));
     let uneven = objects.iter().find(|o| o["name"] == "dual-xeon-8360y").unwrap();
     assert!(uneven["topology"].is_null() && uneven["cpus"] == 128, "{uneven}");
 
-    let text = scratch.run(&["explain", "barrier", "--machine", "dual-xeon-6242"]).accepted();
+    let text = scratch.line("explain barrier --machine dual-xeon-6242").accepted();
     for part in [
         "of its matrix (KCORES/",
         "core 7.40 ns, l3 48.0 ns",
@@ -41,19 +41,17 @@ fn measured_machines_are_listed_and_asked_about_by_name() {
     ] {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }
-    let choice = scratch.run(&["explain", "bcast", "8", "--machine", "epyc-74f3", "--json"]).objects();
+    let choice = scratch.line("explain bcast 8 --machine epyc-74f3 --json").objects();
     assert_eq!(first(&choice, "choice")["ranks"], 48);
     let notes = first(&choice, "choice")["notes"].as_array().unwrap();
     let says = |part: &str| notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(part)));
     assert!(notes.len() == 4 && says("assumed, since") && says("the best tree made from it, bcast/edges"));
     assert!(says("48 ranks on 24 of 24 cores (thread by thread"), "{notes:?}");
-    scratch.run(&["plan", "bcast", "--bytes", "8", "-n", "6", "--machine", "epyc-74f3"]).accepted();
-    scratch.run(&["draw", "barrier", "tree", "-n", "6", "--machine", "epyc-74f3"]).accepted();
-    scratch.run(&["verify", "barrier/tree", "-n", "48", "--machine", "epyc-74f3"]).accepted();
-    scratch.run(&["verify", "barrier/tree", "-n", "48", "--topology", "epyc-74f3"]).accepted();
-    scratch
-        .run(&["explain", "barrier", "--machine", "epyc-9999"])
-        .refused(1, &["`epyc-9999`", "dual-epyc-9754"]);
+    scratch.line("plan bcast --bytes 8 -n 6 --machine epyc-74f3").accepted();
+    scratch.line("draw barrier tree -n 6 --machine epyc-74f3").accepted();
+    scratch.line("verify barrier/tree -n 48 --machine epyc-74f3").accepted();
+    scratch.line("verify barrier/tree -n 48 --topology epyc-74f3").accepted();
+    scratch.line("explain barrier --machine epyc-9999").refused(1, &["`epyc-9999`", "dual-epyc-9754"]);
 }
 
 /// Checks the explanation of the place of the flags' memory: of ranks in both packages, in one of them, and on a machine
@@ -83,25 +81,12 @@ fn homes_are_explained_where_they_matter() {
 #[test]
 fn measured_machines_are_simulated_and_reported() {
     let scratch = Scratch::new();
-    let simulated = |ranks: &str| {
-        let arguments = [
-            "lab",
-            "simulate",
-            "--machine",
-            "dual-xeon-e5-2680-v4",
-            "--collective",
-            "barrier",
-            "--algorithm",
-            "tree",
-            "-n",
-            ranks,
-            "--place",
-            "core",
-            "--json",
-        ];
-        first(&scratch.run(&arguments).objects(), "simulate")["time_ns"].as_f64().unwrap()
+    let simulated = |ranks: usize| {
+        let what = "lab simulate --machine dual-xeon-e5-2680-v4 --collective barrier --algorithm tree";
+        let objects = scratch.line(&format!("{what} -n {ranks} --place core --json")).objects();
+        first(&objects, "simulate")["time_ns"].as_f64().unwrap()
     };
-    assert!(simulated("28") > 1.5 * simulated("14"), "the other package is 2.8 times as far");
+    assert!(simulated(28) > 1.5 * simulated(14), "the other package is 2.8 times as far");
     let file = scratch.path().join("r.html").to_str().unwrap().to_owned();
     scratch.run(&["report", "--machine", "dual-xeon-e5-2680-v4", "-o", &file]).accepted();
     let page = std::fs::read_to_string(&file).unwrap();
@@ -135,11 +120,9 @@ fn an_imported_matrix_becomes_a_choice_and_is_exported_the_same() {
     let object = first(&one, "profile-import");
     assert_eq!(object["topology"], "pack:2 numa:1 l3:2 core:2 pu:1");
     assert_eq!(object["distances"][1]["value_ns"], 110.5);
-    scratch.run(&["profile", "export", "--csv", "--machine", "generic-x86"]).refused(1, &["has no matrix"]);
+    scratch.line("profile export --csv --machine generic-x86").refused(1, &["has no matrix"]);
     // Latencies of 0 are replaced in the export too, with a remark.
-    scratch
-        .run(&["profile", "export", "--csv", "--machine", "dual-power9-8335-gth"])
-        .warned(&["9 pairs are 0 ns"]);
+    scratch.line("profile export --csv --machine dual-power9-8335-gth").warned(&["9 pairs are 0 ns"]);
     scratch.run(&["profile", "export", "--machine", &machine]).refused(2, &["--csv", "--hwloc"]);
 }
 
@@ -213,7 +196,7 @@ fn adopted_costs_are_found_by_the_machine_that_they_are_of() {
     let costs = scratch.path().join("x86.json").to_str().unwrap().to_owned();
     let plain = scratch.run(&["profile", "adopt", "generic-x86", "-o", &costs]).accepted();
     assert!(plain.contains("no trees"), "{plain}");
-    scratch.run(&["profile", "adopt", "intel-scc"]).refused(1, &["share no cache"]);
+    scratch.line("profile adopt intel-scc").refused(1, &["share no cache"]);
 }
 
 /// Checks that the cost of a line away from its home is part of the costs.

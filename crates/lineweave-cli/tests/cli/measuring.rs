@@ -70,7 +70,7 @@ fn loads_run_while_bench_measures_and_end_with_it() {
         ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", peers];
     let objects = scratch.run(&[&asked[..], &["--beside", "spin:2,wake"]].concat()).objects();
     assert_eq!(first(&objects, "record")["beside"], serde_json::json!(["spin:2", "wake:1"]));
-    scratch.run(&["bench", "barrier", "--beside", "spim"]).refused(2, &["spin, wake or stream"]);
+    scratch.line("bench barrier --beside spim").refused(2, &["spin, wake or stream"]);
     // Loads have the environment of the command, which names this test's cache. Those of other runs of these tests do not count.
     let cache = scratch.path().to_str().unwrap();
     let left = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
@@ -121,20 +121,20 @@ fn what_another_machine_would_choose_is_run_here() {
 #[test]
 fn what_cannot_be_benchmarked_is_refused() {
     let scratch = Scratch::new();
-    scratch.run(&["bench", "gossip"]).refused(1, &["gossip", "expected one of", "barrier"]);
-    scratch.run(&["bench", "bcast", "--bytes", "12"]).refused(1, &["12", "multiples of 8"]);
-    scratch.run(&["bench", "barrier", "--ranks", "0"]).refused(1, &["ranks", "1 to 256"]);
-    scratch.run(&["bench", "no-such.toml"]).refused(1, &["no-such.toml", "readable benchmark definition"]);
-    scratch.run(&["tune", "--bytes", "12"]).refused(2, &["12", "multiple of 8"]);
-    scratch.run(&["tune", "--ranks", "0"]).refused(2, &["0"]);
+    scratch.line("bench gossip").refused(1, &["gossip", "expected one of", "barrier"]);
+    scratch.line("bench bcast --bytes 12").refused(1, &["12", "multiples of 8"]);
+    scratch.line("bench barrier --ranks 0").refused(1, &["ranks", "1 to 256"]);
+    scratch.line("bench no-such.toml").refused(1, &["no-such.toml", "readable benchmark definition"]);
+    scratch.line("tune --bytes 12").refused(2, &["12", "multiple of 8"]);
+    scratch.line("tune --ranks 0").refused(2, &["0"]);
     // A rank needs the team that started it.
-    scratch.run(&["rank-job"]).refused(1, &["LINEWEAVE_TEAM_FD", "not set"]);
+    scratch.line("rank-job").refused(1, &["LINEWEAVE_TEAM_FD", "not set"]);
 }
 
 #[test]
 fn tune_keeps_what_it_measured_and_choices_follow_it() {
     let scratch = Scratch::new();
-    let objects = scratch.run(&["tune", "--quick", "--ranks", "2", "--bytes", "4KiB", "--json"]).objects();
+    let objects = scratch.line("tune --quick --ranks 2 --bytes 4KiB --json").objects();
     assert!(first(&objects, "measured")["cells"].as_u64().is_some_and(|n| n > 10));
     let choices: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "choice").collect();
     let summary = first(&objects, "tune");
@@ -154,10 +154,10 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
     assert_eq!(summary["remarks"].as_array().map(Vec::len), Some(0), "{}", summary["remarks"]);
 
     // Programs choose by it from now on.
-    assert!(scratch.run(&["info"]).accepted().contains("profile.toml"));
+    assert!(scratch.line("info").accepted().contains("profile.toml"));
     // Where the machine was in another state at the time, the model chooses.
     let best = choices.iter().find(|c| c["collective"] == "bcast" && c["team"] == "processes");
-    let found = scratch.run(&["explain", "bcast", "4KiB", "-n", "2", "--json"]).objects();
+    let found = scratch.line("explain bcast 4KiB -n 2 --json").objects();
     let found = first(&found, "choice");
     assert_eq!(found["because"], if best.is_some() { "measured" } else { "predicted" });
     if let Some(best) = best {

@@ -148,21 +148,9 @@ fn what_is_beyond_the_measured_range_is_there_only_when_asked_for() {
     let scratch = Scratch::new();
     let file = scratch.file("profile.toml", &fuller());
     let run = |more: &[&str]| {
-        let arguments = [
-            "lab",
-            "models",
-            "--collective",
-            "bcast",
-            "--bytes",
-            "64KiB",
-            "-n",
-            "8",
-            "--profile",
-            &file,
-            "--json",
-            "-q",
-        ];
-        let objects = scratch.run(&[&arguments[..], more].concat()).objects();
+        let what = "lab models --collective bcast --bytes 64KiB -n 8 --json -q --profile".split(' ');
+        let arguments: Vec<&str> = what.chain([&*file]).chain(more.iter().copied()).collect();
+        let objects = scratch.run(&arguments).objects();
         predictions(&objects)
             .into_iter()
             .find(|p| p["model"] == "tau-Lop" && p["algorithm"] == "binomial")
@@ -236,8 +224,8 @@ fn values_that_nobody_knows_are_named() {
     run(&["--model", "LogQ"]).refused(2, &["LogQ", "LogGP"]);
     // Without a profile, the command uses the description that programs choose by, and says so.
     assert!(run(&["-n", "2"]).accepted().contains("costs: machine description"));
-    scratch.run(&["lab", "models", "--collective", "bcast"]).refused(1, &["--bytes"]);
-    scratch.run(&["lab", "models", "--collective", "reduce", "--bytes", "12"]).refused(1, &["12"]);
+    scratch.line("lab models --collective bcast").refused(1, &["--bytes"]);
+    scratch.line("lab models --collective reduce --bytes 12").refused(1, &["12"]);
     run(&["--measure", "--machine", "metropolis"]).refused(2, &["--measure"]);
     // Commands that only describe the machine go on working.
     for machine in ["lusitania", "metropolis"] {
@@ -274,8 +262,6 @@ fn every_collective_has_a_table() {
 #[test]
 fn a_worst_case_below_the_best_is_said() {
     let scratch = Scratch::new();
-    let asked =
-        ["lab", "models", "--machine", "xeon-phi-5110p", "--collective", "bcast", "-b", "8", "-n", "2"];
-    let text = scratch.run(&asked).accepted();
+    let text = scratch.line("lab models --machine xeon-phi-5110p --collective bcast -b 8 -n 2").accepted();
     assert!(text.contains("min-max, worst below min-max, best: flat (641 ns below 876 ns)"), "{text}");
 }

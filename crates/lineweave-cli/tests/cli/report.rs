@@ -239,15 +239,12 @@ fn a_plan_is_drawn_on_an_axis_of_time() {
 #[test]
 fn a_simulated_machine_is_measured_fitted_and_played() {
     let scratch = Scratch::new();
-    let arguments = ["report", "--machine", "sandy-bridge-e5-2670-2s", "--simulate", "--format", "md"];
-    let whole = scratch.run(&arguments).accepted();
+    let whole = scratch.line("report --machine sandy-bridge-e5-2670-2s --simulate --format md").accepted();
     assert!(
         whole.contains("78 cells") && whole.contains("| T_N@l3 |") && whole.contains("| simulated |"),
         "{whole}"
     );
-    scratch
-        .run(&["report", "--machine", "generic-x86", "--simulate"])
-        .refused(1, &["generic-x86", "[coherent]"]);
+    scratch.line("report --machine generic-x86 --simulate").refused(1, &["generic-x86", "[coherent]"]);
 }
 
 #[test]
@@ -313,7 +310,7 @@ fn what_cannot_be_reported_is_refused() {
     ] {
         scratch.run(&[&["report"], arguments].concat()).refused(status, words);
     }
-    let format = scratch.run(&["report", "--format", "gif"]);
+    let format = scratch.line("report --format gif");
     assert_eq!(format.status, Some(2));
     assert!(format.err.contains("html, svg, png, md"), "{}", format.err);
 }

@@ -45,19 +45,8 @@ fn all_algorithms_are_ranked() {
 fn what_if_says_what_limits() {
     let scratch = Scratch::new();
     let picture = scratch.path().join("limit.svg");
-    let base = [
-        "lab",
-        "what-if",
-        "--mesh",
-        "6x4x2,16x12x2",
-        "--in-flight",
-        "1,32",
-        "--pattern",
-        "uniform",
-        "--gets",
-        "3",
-    ];
-    let mut all = base.to_vec();
+    let base = "lab what-if --mesh 6x4x2,16x12x2 --in-flight 1,32 --pattern uniform --gets 3";
+    let mut all: Vec<&str> = base.split(' ').collect();
     all.extend(["--lines", "4", "--json", "-o", picture.to_str().unwrap()]);
     let objects = scratch.run(&all).objects();
     let rows = of_kind(&objects, "what-if");
@@ -66,10 +55,10 @@ fn what_if_says_what_limits() {
     assert!(rows.iter().all(|r| r["slowdown"].as_f64().unwrap() >= 1.0));
     let svg = std::fs::read_to_string(picture).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("32 in flight"));
-    assert!(scratch.run(&base).accepted().contains("LIMIT"));
-    scratch.run(&["lab", "what-if", "--machine", "xeon-phi-5110p"]).refused(1, &["xeon-phi-5110p", "[mesh]"]);
-    scratch.run(&["lab", "what-if", "--mesh", "0x4"]).refused(2, &["COLUMNSxROWS"]);
-    scratch.run(&["lab", "what-if", "--pattern", "star"]).refused(2, &["uniform, opposite or row"]);
+    assert!(scratch.line(base).accepted().contains("LIMIT"));
+    scratch.line("lab what-if --machine xeon-phi-5110p").refused(1, &["xeon-phi-5110p", "[mesh]"]);
+    scratch.line("lab what-if --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
+    scratch.line("lab what-if --pattern star").refused(2, &["uniform, opposite or row"]);
 }
 
 #[test]
@@ -83,10 +72,8 @@ fn a_described_machine_is_measured_and_fitted() {
     assert!(rows.iter().all(|r| r["off"].as_f64().unwrap().abs() < 0.02));
     let fitted = scratch.run(&["fit", file, "--json"]).objects();
     assert!(first(&fitted, "fit")["machine"]["cpus"] == 60);
-    scratch
-        .run(&["explain", "barrier", "--machine", "intel-scc"])
-        .refused(1, &["intel-scc", "lineweave lab simulate"]);
-    scratch.run(&["measure", "--machine", "intel-scc"]).refused(1, &["intel-scc", "[coherent]"]);
+    scratch.line("explain barrier --machine intel-scc").refused(1, &["intel-scc", "lineweave lab simulate"]);
+    scratch.line("measure --machine intel-scc").refused(1, &["intel-scc", "[coherent]"]);
 }
 
 #[test]
@@ -108,14 +95,14 @@ fn what_cannot_be_simulated_says_why() {
     for collective in ["-c barrier -a noc-msg", "-c bcast -a oc-bcast -b 1KiB"] {
         scc(&format!("{collective} --mesh 1x1")).refused(1, &["a mesh of one core", "--mesh 2x1"]);
     }
-    scratch.run(&["lab", "what-if", "--mesh", "1x1x1"]).refused(1, &["a mesh of one core"]);
+    scratch.line("lab what-if --mesh 1x1x1").refused(1, &["a mesh of one core"]);
     scc("-c barrier -a noc-msg --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
     scc("-c barrier -a noc-msg --mesh 100000x100000").refused(2, &["COLUMNSxROWS"]);
     // Ops, ranks and runs that exceed the memory are refused.
     scc("-c bcast -a oc-bcast -b 1TiB").refused(1, &["about 101264916763 ops", "windows"]);
     scc("-c bcast -a oc-bcast -b 1TiB -n 4 --window 3KiB").refused(1, &["more than the limit of 4294967296"]);
     scc("-c allgather -a all-read-all -b 32 --mesh 80x64x2").refused(1, &["10240 ranks", "fewer ranks"]);
-    scratch.run(&["plan", "bcast", "pipelined-kary", "-b", "1TiB", "-n", "48"]).refused(1, &["windows"]);
+    scratch.line("plan bcast pipelined-kary -b 1TiB -n 48").refused(1, &["windows"]);
     // An option without effect and a published algorithm that is wrong give a remark; a drawing must end in .svg.
     scc("-c barrier -a noc-msg --prefetch 2").warned(&["--prefetch has no effect"]);
     scc("-c barrier -a noc-msg-published").warned(&["lineweave verify barrier/noc-msg-published"]);
@@ -228,6 +215,6 @@ fn figures_are_drawn_with_what_the_papers_print() {
     let text = scratch.run(&["lab", "papers", "luczynski", "--figures", to]);
     assert_eq!((text.status, text.out.as_str()), (Some(0), ""), "nothing is drawn of it");
     scratch
-        .run(&["lab", "papers", "chunduri", "--figures", "/dev/null/x"])
+        .line("lab papers chunduri --figures /dev/null/x")
         .refused(2, &["--figures", "there is no directory"]);
 }

@@ -107,8 +107,8 @@ fn who_refuses_a_process_without_a_team_and_one_that_is_not_there() {
     let sleeper = Job(std::process::Command::new("sleep").arg("60").spawn().unwrap());
     let pid = sleeper.0.id().to_string();
     scratch.run(&["who", &pid]).refused(1, &["expected one with a team", &pid]);
-    scratch.run(&["who", "4194305"]).refused(1, &["looking at process 4194305"]);
-    scratch.run(&["who", "me"]).refused(2, &["invalid value 'me'"]);
+    scratch.line("who 4194305").refused(1, &["looking at process 4194305"]);
+    scratch.line("who me").refused(2, &["invalid value 'me'"]);
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn doctor_says_what_to_do_about_what_it_finds() {
         let of_teams = |o: &&Value| o["what"] == "teams left behind" && o["verdict"] == "problem";
         objects(out).iter().filter(of_teams).count()
     };
-    let well = scratch.run(&["doctor", "--json"]);
+    let well = scratch.line("doctor --json");
     assert_eq!(problems(&well.out), lost(&well.out), "{}", well.out);
     assert_eq!((well.status, well.err.is_empty()), (Some(lost(&well.out) as i32), lost(&well.out) == 0));
-    let text = scratch.run(&["doctor"]).out;
+    let text = scratch.line("doctor").out;
     assert!(text.contains("advice   profile: none") && text.contains("-> run `lineweave tune`"), "{text}");
     let unwell = scratch.command(&["doctor", "--json"]).env("LINEWEAVE_BIND", "0,4000").output().unwrap();
     assert_eq!(unwell.status.code(), Some(1));

@@ -125,9 +125,6 @@ pub struct MachineStateProbe {
 
 impl MachineStateProbe {
     /// For a team; every rank of it must do this at once, as with [`Communicator::prepare`].
-    ///
-    /// # Errors
-    /// The errors of [`Communicator::prepare`].
     pub fn of(comm: &mut Communicator) -> Result<MachineStateProbe, Error> {
         let ranks = comm.ranks();
         if ranks < 2 || comm.shape().oversubscription() > 1 {
@@ -150,10 +147,6 @@ impl MachineStateProbe {
     }
 
     /// A reading, the same on every rank: of each batch the time of the slowest rank, of these the shortest.
-    ///
-    /// # Errors
-    /// Those of a call.
-    ///
     /// # Safety
     /// Both buffers hold [`COPIED`] bytes, are this rank's own and live until it returns; every rank must read at once.
     pub unsafe fn read(

@@ -73,9 +73,6 @@ pub struct ProbeSet {
 
 impl ProbeSet {
     /// This machine's usable CPUs, within 40 seconds.
-    ///
-    /// # Errors
-    /// [`Error::Topology`] when the topology cannot be read.
     pub fn of_this_machine(settings: &Settings) -> Result<ProbeSet, Error> {
         let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
         let usable = UsableCpus::of_this_thread();
@@ -103,8 +100,6 @@ pub struct Progress {
     pub fraction: f64,
     /// The pass, from 1.
     pub pass: usize,
-    /// The probe of the cell just visited.
-    pub probe: &'static str,
     /// The cell: probe and factors.
     pub cell: String,
     /// Its median in this pass, in ns.
@@ -117,9 +112,6 @@ const AGAIN: f64 = 0.25;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Measures. `progress` is called after each visit of a cell; nothing is printed.
-///
-/// # Errors
-/// What running plans on teams of threads can end with.
 pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Profile, Error> {
     let start = Instant::now();
     let clock = Clock::get();

@@ -77,9 +77,6 @@ impl Pairs {
     }
 
     /// Each pair meets once, in a random order.
-    ///
-    /// # Errors
-    /// [`Error`] when there is no memory or no thread for it.
     pub fn sweep(&mut self, random: &mut Random) -> Result<(), Error> {
         let n = self.cpus.len();
         let mut order: Vec<(usize, usize)> = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).collect();

@@ -89,7 +89,6 @@ impl Passes<'_> {
                             progress(Progress {
                                 fraction: fraction.min(1.0),
                                 pass,
-                                probe: key.probe,
                                 cell: key.to_string(),
                                 median_ns: samples.stats().map_or(0.0, |s| s.median),
                             });

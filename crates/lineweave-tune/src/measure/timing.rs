@@ -91,28 +91,11 @@ impl Samples {
     }
 }
 
-/// Times an operation of a whole team; every rank must call it with the same rules, and gets the same result.
-/// The statistics are of ns an operation.
-///
-/// # Errors
-/// What the operation ends with, and those of [`Communicator::barrier`].
-pub fn collect(
-    comm: &mut Communicator,
-    rules: &Rules,
-    op: &mut dyn FnMut(&mut Communicator) -> Result<(), Error>,
-) -> Result<Stats, Error> {
-    let samples = collect_samples(comm, rules, &mut |comm, count| (0..count).try_for_each(|_| op(comm)))?;
-    samples.stats().ok_or_else(|| Error::Failed("a measurement ended without a sample".to_owned()))
-}
-
 /// Does an operation so many times. The loop is the caller's, as a program's would be: an indirect call between two
 /// barriers of 35 ns makes them barriers of 75.
 pub type Batch<'a> = dyn FnMut(&mut Communicator, usize) -> Result<(), Error> + 'a;
 
-/// As [`collect`], with every sample.
-///
-/// # Errors
-/// The errors of [`collect`].
+/// Times an operation of a whole team; every rank must call it with the same rules, and gets the same samples: ns an operation.
 pub fn collect_samples(
     comm: &mut Communicator,
     rules: &Rules,
@@ -133,9 +116,6 @@ pub fn collect_samples(
 /// As [`collect_samples`], but a batch's time is the last rank's exit less the first rank's entry, on the clock that
 /// all CPUs share (docs/explanation/measuring.md, rule 4). Where ranks outnumber CPUs, or may run ahead of each other, the time that
 /// each takes by itself is not the time that all of them take: a late rank finds its data waiting.
-///
-/// # Errors
-/// The errors of [`collect`].
 pub fn collect_elapsed(
     comm: &mut Communicator,
     rules: &Rules,
@@ -162,9 +142,6 @@ fn shared_clock() -> f64 {
 
 /// As [`collect_samples`] for operations that time themselves: each call returns the ns that this rank took,
 /// 0 where it is not this rank that counts. A sample is the maximum over ranks.
-///
-/// # Errors
-/// The errors of [`collect`].
 pub fn collect_timed(
     comm: &mut Communicator,
     rules: &Rules,
@@ -310,10 +287,13 @@ mod tests {
     #[test]
     fn every_rank_gets_the_same_statistics() {
         for ranks in [1, 2, 5] {
-            let all = team::threads(ranks, |mut comm| collect(&mut comm, &brief(), &mut |c| c.barrier()))
-                .expect("a measurement");
+            let all = team::threads(ranks, |mut comm| {
+                collect_samples(&mut comm, &brief(), &mut |c, n| (0..n).try_for_each(|_| c.barrier()))
+            })
+            .expect("a measurement");
             assert!(all.iter().all(|s| *s == all[0]), "{all:?}");
-            assert!(all[0].samples > 0 && all[0].ci_low <= all[0].median && all[0].median <= all[0].ci_high);
+            let stats = all[0].stats().expect("samples");
+            assert!(stats.samples > 0 && stats.ci_low <= stats.median && stats.median <= stats.ci_high);
         }
     }
 
@@ -350,7 +330,7 @@ mod tests {
     #[test]
     fn an_error_of_the_operation_ends_it() {
         let outcome = team::threads(2, |mut comm| {
-            collect(&mut comm, &brief(), &mut |c| c.bcast(&mut [0u8], 7)).map(|_| ())
+            collect_samples(&mut comm, &brief(), &mut |c, _| c.bcast(&mut [0u8], 7)).map(|_| ())
         });
         assert!(matches!(outcome, Err(Error::Root { root: 7, .. })), "{outcome:?}");
     }

@@ -40,9 +40,6 @@ impl BaselineState {
     }
 
     /// Takes a reading: how the machine is another one than usual, if it is.
-    ///
-    /// # Errors
-    /// The errors of [`TrialTeam::run`].
     pub fn read(&mut self, crew: &mut TrialTeam) -> Result<Option<Change>, TrialTeamError> {
         let first = if self.readings.is_empty() { FIRST } else { 1 };
         for _ in 0..first {

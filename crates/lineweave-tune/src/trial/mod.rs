@@ -11,5 +11,5 @@ mod window;
 
 pub use baseline::BaselineState;
 pub use race::{question, race, Field, Race, Rules, Runner};
-pub use request::{DataPath, Outcome, Rested, Trial, Way, WINDOW_NS};
+pub use request::{Buffers, DataPath, Outcome, Trial, Way, WINDOW_NS};
 pub use team::{serve, TrialTeam, TrialTeamError};

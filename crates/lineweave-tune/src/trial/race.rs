@@ -85,19 +85,14 @@ impl Race {
 /// The question that a call of `bytes` bytes of f64 elements (root 0, summed) poses to a team of this configuration.
 pub fn question(config: &TeamConfig, collective: Collective, bytes: usize, direct: bool) -> Question {
     let geometry = Geometry::new(config.ranks(), config.box_bytes, 0);
+    let grain = if collective.folds() { size_of::<f64>() } else { 1 };
     Question {
-        collective,
         shape: config.shape(),
-        root: 0,
-        bytes,
-        uneven: None,
-        grain: if collective.folds() { size_of::<f64>() } else { 1 },
         association: Association::wanted(true, config.reproducible),
         direct,
-        attach: false,
         box_bytes: geometry.zones(BankClass::Large).slots,
         counter_bytes: COUNTER_BYTES,
-        acc_bytes: None,
+        ..Question::flat(collective, config.ranks(), bytes, grain)
     }
 }
 
@@ -134,22 +129,9 @@ impl Field {
     pub fn question(&self) -> &Question {
         &self.question
     }
-
-    /// Returns the number of candidates.
-    pub fn len(&self) -> usize {
-        self.candidates.len()
-    }
-
-    /// Returns whether nobody does.
-    pub fn is_empty(&self) -> bool {
-        self.candidates.is_empty()
-    }
 }
 
 /// Steps 2 to 4. Nothing is left to race when every candidate is refused.
-///
-/// # Errors
-/// [`TrialTeamError::Broken`] when a rank failed.
 pub fn race(crew: &mut TrialTeam, field: &Field, rules: &Rules) -> Result<Option<Race>, TrialTeamError> {
     let start = Instant::now();
     let question = &field.question;
@@ -339,7 +321,9 @@ pub(super) mod tests {
         for (collective, bytes) in [(Collective::Barrier, 0), (Collective::Allreduce, 4096)] {
             let (choice, field, race) = raced(collective, bytes, &rules());
             assert_eq!(race.refused, [] as [String; 0]);
-            assert!(race.runners.len() >= 2 && race.runners.len() == field.len() && race.untimed == 0);
+            assert!(
+                race.runners.len() >= 2 && race.runners.len() == field.candidates.len() && race.untimed == 0
+            );
             assert_eq!(race.chosen().candidate.name, choice.algorithm);
             assert_eq!(race.chosen().relative, 1.0);
             assert!(race.best().relative <= 1.0 && race.regret() >= 0.0);
@@ -350,8 +334,8 @@ pub(super) mod tests {
     fn a_race_without_time_runs_the_choice_and_one_rival_and_says_what_did_not_run() {
         let (_, field, race) =
             raced(Collective::Allreduce, 4096, &Rules { families: 6, limit: Duration::ZERO, ..rules() });
-        assert!(field.len() > 2, "{field:?}");
-        assert_eq!((race.runners.len(), race.untimed), (2, field.len() - 2));
+        assert!(field.candidates.len() > 2, "{field:?}");
+        assert_eq!((race.runners.len(), race.untimed), (2, field.candidates.len() - 2));
     }
 
     #[test]
@@ -381,7 +365,7 @@ pub(super) mod tests {
         let choice = select(&Values::default().model(), &question).expect("a choice");
         let other = choice.runner_up.clone().expect("a runner-up");
         let field = Field::between(&question, &choice, &[&choice.considered[0], &other, &other]);
-        assert_eq!(field.len(), 2, "each once: {field:?}");
+        assert_eq!(field.candidates.len(), 2, "each once: {field:?}");
         assert_eq!(field.candidates[0].name, choice.algorithm);
         assert_eq!(field.candidates[1].name, other.name);
     }

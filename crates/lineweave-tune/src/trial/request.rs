@@ -20,14 +20,24 @@ pub struct Way {
     pub window: usize,
 }
 
-/// Place of the buffers of calls that follow each other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+/// Choice of the buffers that successive collectives use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Rested {
-    /// In the same place, which therefore is in a cache.
+pub enum Buffers {
+    /// One set of buffers for all calls, as in a benchmark loop; that flatters an implementation which finds them in a cache.
     Reuse,
-    /// Each in another place, in memory together larger than the caches.
+    /// A walk over many buffers, together larger than the caches, as an application does.
     Fresh,
+}
+
+impl Buffers {
+    /// The name used on command lines and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Buffers::Reuse => "reuse",
+            Buffers::Fresh => "fresh",
+        }
+    }
 }
 
 /// By which way bytes go from rank to rank.
@@ -53,7 +63,7 @@ pub struct Trial {
     /// Message length in bytes, a multiple of 8.
     pub bytes: usize,
     /// Buffers.
-    pub buffers: Rested,
+    pub buffers: Buffers,
     /// The algorithm, when it is not to be the library's own choice.
     pub way: Option<Way>,
     /// The way of the bytes, when it is not to be the library's own choice.
@@ -102,7 +112,7 @@ impl Trial {
         Trial {
             collective,
             bytes,
-            buffers: Rested::Reuse,
+            buffers: Buffers::Reuse,
             way: None,
             path: None,
             wait: None,

@@ -77,9 +77,6 @@ pub struct TrialTeam {
 
 impl TrialTeam {
     /// A crew of threads.
-    ///
-    /// # Errors
-    /// The errors of [`Team::with`].
     pub fn threads(config: TeamConfig) -> Result<TrialTeam, TrialTeamError> {
         let team = Team::with(patient(config))?;
         let (mut members, mut ends) = (Vec::new(), Vec::new());
@@ -108,9 +105,6 @@ impl TrialTeam {
 
     /// A crew of processes; `command` makes each, which must join by
     /// [`team::from_environment`](lineweave::team::from_environment) and [`serve`] its standard input and output.
-    ///
-    /// # Errors
-    /// The errors of [`Team::with`] and [`Team::spawn`].
     pub fn processes(
         config: TeamConfig,
         mut command: impl FnMut(usize) -> Command,
@@ -129,23 +123,12 @@ impl TrialTeam {
         Ok(TrialTeam { members, threads: None })
     }
 
-    /// The number of ranks.
-    pub fn ranks(&self) -> usize {
-        self.members.len()
-    }
-
     /// Returns whether its ranks reach each other's memory by cross-memory attach.
-    ///
-    /// # Errors
-    /// The errors of [`TrialTeam::run`].
     pub fn cross_memory(&mut self) -> Result<bool, TrialTeamError> {
         Ok(self.run(&Trial::barriers())?.cross_memory)
     }
 
     /// Has every rank carry out a trial. The caller sleeps meanwhile.
-    ///
-    /// # Errors
-    /// [`TrialTeamError::Refused`] when the trial cannot be carried out, [`TrialTeamError::Broken`] when a rank failed.
     pub fn run(&mut self, trial: &Trial) -> Result<Outcome, TrialTeamError> {
         match self.ask(&Asked::Trial(trial.clone()))? {
             Reply::Done(outcome) => Ok(outcome),
@@ -156,9 +139,6 @@ impl TrialTeam {
     }
 
     /// Has every rank read the gauge.
-    ///
-    /// # Errors
-    /// The errors of [`TrialTeam::run`].
     pub fn gauge(&mut self) -> Result<StateSample, TrialTeamError> {
         match self.ask(&Asked::State)? {
             Reply::State(reading) => Ok(reading),
@@ -246,9 +226,6 @@ impl Drop for TrialTeam {
 }
 
 /// Carries out the trials that come line by line, each answered by a line, until there are no more.
-///
-/// # Errors
-/// [`TrialTeamError::Team`] when the lines break or hold something else.
 pub fn serve(
     mut comm: Communicator,
     trials: impl BufRead,
@@ -291,7 +268,7 @@ fn reply(bench: &mut Bench, comm: &mut Communicator, asked: &Asked) -> (Reply, b
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::{DataPath, Rested, Way};
+    use super::super::request::{Buffers, DataPath, Way};
     use super::*;
     use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
@@ -308,10 +285,10 @@ mod tests {
     #[test]
     fn a_crew_does_one_trial_after_another() {
         let mut crew = crew(3);
-        assert_eq!(crew.ranks(), 3);
+        assert_eq!(crew.members.len(), 3);
         for collective in Collective::ALL {
             let bytes = if collective.moves_data() { 4096 } else { 0 };
-            for buffers in [Rested::Reuse, Rested::Fresh] {
+            for buffers in [Buffers::Reuse, Buffers::Fresh] {
                 let asked = Trial { buffers, ..trial(collective, bytes) };
                 let outcome = crew.run(&asked).expect("an outcome");
                 assert!(!outcome.batches_ns.is_empty(), "{collective}");
@@ -323,7 +300,7 @@ mod tests {
     #[test]
     fn shared_buffers_are_given_on_request_and_attach_is_refused_where_it_cannot_be() {
         let mut crew = crew(2);
-        for buffers in [Rested::Reuse, Rested::Fresh] {
+        for buffers in [Buffers::Reuse, Buffers::Fresh] {
             let shared =
                 Trial { path: Some(DataPath::Shared), buffers, ..trial(Collective::Allreduce, 40_000) };
             assert!(!crew.run(&shared).expect("an outcome").batches_ns.is_empty());

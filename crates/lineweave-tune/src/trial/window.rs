@@ -2,7 +2,7 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
-use super::request::{DataPath, Outcome, Rested, Trial, Way};
+use super::request::{Buffers, DataPath, Outcome, Trial, Way};
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
 use crate::measure::{MachineStateProbe, StateSample, COPIED};
 use lineweave::internal::Budget;
@@ -68,9 +68,6 @@ impl From<Error> for Refused {
 
 impl Bench {
     /// Carries out a trial; every rank of the team must be given the same.
-    ///
-    /// # Errors
-    /// [`Refused`].
     pub fn run(&mut self, comm: &mut Communicator, trial: &Trial) -> Result<Outcome, Refused> {
         let could = comm.cross_memory();
         if trial.path == Some(DataPath::Attach) && !could {
@@ -91,9 +88,6 @@ impl Bench {
     }
 
     /// Reads the gauge; every rank of the team must do so at once.
-    ///
-    /// # Errors
-    /// [`Refused`].
     pub fn gauge(&mut self, comm: &mut Communicator) -> Result<StateSample, Refused> {
         if self.gauge.is_none() {
             let buffers = [0, 1].map(|_| vec![Page([0; 512]); COPIED / size_of::<Page>()]);
@@ -176,8 +170,8 @@ impl Bench {
         let ranks = comm.ranks();
         let pages = trial.buffer_bytes(ranks).div_ceil(size_of::<Page>());
         let slots = match trial.buffers {
-            Rested::Reuse => 1,
-            Rested::Fresh => (FRESH_BYTES / 2 / ranks / (pages * size_of::<Page>()).max(1)).max(2),
+            Buffers::Reuse => 1,
+            Buffers::Fresh => (FRESH_BYTES / 2 / ranks / (pages * size_of::<Page>()).max(1)).max(2),
         };
         if trial.path == Some(DataPath::Shared) {
             let words = pages * slots * (size_of::<Page>() / size_of::<u64>());

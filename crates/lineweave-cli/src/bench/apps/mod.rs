@@ -7,10 +7,11 @@ mod parts;
 mod torch;
 
 use super::mpi::{median, ratio};
+use crate::capture::{capture, Captured};
 use serde::Serialize;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::Instant;
+use std::time::Duration;
 
 pub use parts::{apps, install, Ask, Part};
 
@@ -39,7 +40,6 @@ pub struct Figure {
 
 /// A program with a given number of ranks or threads.
 pub struct App {
-    /// The part that the program belongs to.
     pub part: Part,
     /// The program's name, with the MPI that it runs under.
     pub program: String,
@@ -49,16 +49,13 @@ pub struct App {
     pub runs: &'static str,
     /// True if calls can be counted by [`Way::Counted`].
     pub counts: bool,
-    /// Launches the program once.
     pub launch: Box<dyn Fn(Way) -> Result<Vec<Figure>, String>>,
 }
 
 /// A figure with lineweave and without.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The part that the program belongs to.
     pub part: Part,
-    /// The program.
     pub program: String,
     /// Number of ranks or threads.
     pub workers: usize,
@@ -70,9 +67,7 @@ pub struct Row {
     pub without_ns: Vec<f64>,
     /// Each launch's time with lineweave, in the order of rounds.
     pub with_ns: Vec<f64>,
-    /// Median of the times without lineweave.
     pub without_median_ns: f64,
-    /// Median of the times with lineweave.
     pub with_median_ns: f64,
     /// The time with lineweave over that without: the median of the rounds' ratios.
     pub ratio: f64,
@@ -84,10 +79,8 @@ pub struct Row {
     pub communication_with: Option<f64>,
 }
 
-/// Launches a program in turns, with lineweave and without. `step` is called before each launch.
-///
-/// # Errors
-/// The reason why a launch failed; a wrong answer is a failure, too.
+/// Launches a program in turns, with lineweave and without. `step` is called before each launch. A wrong answer is a
+/// failure.
 pub fn measure(app: &App, rounds: usize, mut step: impl FnMut(Way)) -> Result<Vec<Row>, String> {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for round in 0..rounds {
@@ -141,37 +134,24 @@ fn rows(app: &App, without: &[Vec<Figure>], with: &[Vec<Figure>], counted: &[Fig
 }
 
 /// Runs these commands at the same time; returns the output of the first one, and the seconds until all had ended.
-///
-/// # Errors
-/// The reason why a command could not start, or the last line of one that failed.
 fn together(commands: Vec<Command>) -> Result<(String, f64), String> {
-    let began = Instant::now();
-    let mut children = Vec::new();
-    for mut command in commands {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn();
-        children.push(child.map_err(|e| format!("cannot start {}: {e}", command.get_program().display())));
-    }
-    let wait = |child: Result<std::process::Child, String>| {
-        child.and_then(|child| child.wait_with_output().map_err(|e| e.to_string()))
+    // `timeout` ends a launch that takes too long, and installing takes as long as it does.
+    let run = |mut command: Command| {
+        let Captured { out, ended, took, .. } = capture(&mut command, Duration::MAX);
+        ended.map_err(|why| format!("{}: {why}", command.get_program().display()))?;
+        Ok::<_, String>((out, took))
     };
-    // All children are waited for at once, so that none blocks on a full pipe.
-    let ended: Vec<Result<Output, String>> = thread::scope(|scope| {
-        let waits: Vec<_> = children.into_iter().map(|child| scope.spawn(move || wait(child))).collect();
-        waits.into_iter().map(|w| w.join().unwrap_or_else(|_| Err("a reader ended".into()))).collect()
+    let ended: Vec<Result<_, _>> = thread::scope(|scope| {
+        let runs: Vec<_> = commands.into_iter().map(|command| scope.spawn(move || run(command))).collect();
+        runs.into_iter().map(|run| run.join()).collect()
     });
-    let seconds = began.elapsed().as_secs_f64();
-    let mut said = None;
-    for output in ended {
-        let output = output?;
-        if !output.status.success() {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            let last = errors.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
-            return Err(format!("ended with {}: {last}", output.status));
-        }
-        said.get_or_insert_with(|| String::from_utf8_lossy(&output.stdout).into_owned());
+    let (mut said, mut took) = (None, Duration::ZERO);
+    for captured in ended {
+        let (out, its) = captured.map_err(|_| "a reader ended")??;
+        took = took.max(its);
+        said.get_or_insert(out);
     }
-    Ok((said.unwrap_or_default(), seconds))
+    Ok((said.unwrap_or_default(), took.as_secs_f64()))
 }
 
 #[cfg(test)]
@@ -216,9 +196,9 @@ mod tests {
             command
         };
         assert_eq!(together(vec![shell("echo a"), shell("echo b")]).unwrap().0, "a\n");
-        let why =
-            together(vec![shell("echo a"), shell("echo first >&2; echo last >&2; exit 3")]).unwrap_err();
-        assert!(why.ends_with("3: last"), "{why}");
+        let why = together(vec![shell("echo a"), shell("echo first >&2; echo the last line >&2; exit 3")])
+            .unwrap_err();
+        assert!(why.ends_with("3: the last line"), "{why}");
         assert!(together(vec![Command::new("/no/such/program")]).is_err());
     }
 }

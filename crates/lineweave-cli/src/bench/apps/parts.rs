@@ -39,7 +39,6 @@ pub enum Part {
 
 /// The order for programs: directories, MPIs, and numbers of workers.
 pub struct Ask<'a> {
-    /// The directory that holds the programs.
     pub directory: &'a Path,
     /// The file of this `lineweave` command.
     pub lineweave: &'a Path,
@@ -80,9 +79,6 @@ impl Ask<'_> {
 }
 
 /// Installs the packages that the programs need.
-///
-/// # Errors
-/// The reason why installing failed.
 pub fn install(directory: &Path, lineweave: &Path) -> Result<(), String> {
     let script = directory.join("install");
     let made = fs::create_dir_all(directory).and_then(|()| fs::write(&script, INSTALL));

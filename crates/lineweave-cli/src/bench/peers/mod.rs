@@ -6,88 +6,52 @@ mod table;
 mod toolchain;
 
 pub use measurement::{stats, Measurement};
-pub use table::{Compiler, Peer, Setting};
+pub use table::{Compiler, Peer};
 pub use toolchain::{BuildError, Source, Toolchain};
 
 use super::definition::Team;
 use super::subject::Subject;
-use lineweave::sync::sleep;
+use crate::capture::{capture, Captured};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// Reason why a peer gave no measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum PeerError {
     /// The peer does not exist here, or not for this request: not a failure, but to be shown.
     #[error("{subject} skipped: {because}")]
-    Skipped {
-        /// The peer.
-        subject: Subject,
-        /// The missing part.
-        because: String,
-    },
-    /// The table of peers that ships with lineweave cannot be read.
+    Skipped { subject: Subject, because: String },
     #[error("peers.toml: {0}")]
     Table(String),
-    /// The directory for the programs cannot be used.
     #[error("{}: {source}; give a directory that can be written", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The program could not be started, or ended with an error.
+    Directory { path: PathBuf, source: io::Error },
     #[error("{subject} failed: {reason}")]
     Failed {
-        /// The peer.
         subject: Subject,
         /// The program's own words.
         reason: String,
     },
-    /// The program did not end in time and was killed.
     #[error("{subject} with setting `{setting}` and {ranks} ranks did not end within {} s and was killed", limit.as_secs())]
-    TimedOut {
-        /// The peer.
-        subject: Subject,
-        /// The setting that hung.
-        setting: String,
-        /// Team size.
-        ranks: usize,
-        /// Time that the program was given.
-        limit: Duration,
-    },
-    /// The program printed a line that cannot be a measurement.
+    TimedOut { subject: Subject, setting: String, ranks: usize, limit: Duration },
     #[error("{subject} printed a line that is not a measurement: {reason}")]
     Output {
-        /// The peer.
         subject: Subject,
         /// A sentence that says what is wrong with the line.
         reason: String,
     },
-    /// A runtime other than the peer's answered.
     #[error("{subject}: expected its own runtime, found {found}; check LD_PRELOAD and LD_LIBRARY_PATH")]
-    WrongRuntime {
-        /// The peer.
-        subject: Subject,
-        /// The runtime that ran.
-        found: String,
-    },
+    WrongRuntime { subject: Subject, found: String },
 }
 
 /// One window to measure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {
-    /// The peer.
     pub subject: Subject,
-    /// The kind of team.
     pub team: Team,
-    /// Team size.
     pub ranks: usize,
     /// Message size in bytes, for the peers that move data.
     pub bytes: u64,
@@ -95,9 +59,7 @@ pub struct Request {
     pub cpus: Vec<usize>,
     /// Longest time that the window lasts.
     pub window: Duration,
-    /// Fewest batches.
     pub min_batches: usize,
-    /// Most batches.
     pub max_batches: usize,
     /// The window ends early when the interval of the median is narrower than this share of the median.
     pub precision: f64,
@@ -142,11 +104,6 @@ impl Peers {
             peers.push((peer, program));
         }
         Ok(Peers { peers })
-    }
-
-    /// Returns the peers that cannot run here at all, with the reason.
-    pub fn missing(&self) -> impl Iterator<Item = (Subject, &str)> {
-        self.peers.iter().filter_map(|(peer, program)| Some((peer.subject, program.as_ref().err()?.as_str())))
     }
 
     /// Measures one window of every variant or setting that suits the request, so that the caller can choose. Settings that
@@ -257,14 +214,17 @@ impl Peers {
         let windows = if variant == request.variants { 32 } else { 1 };
         let limit = GRACE + request.window * 4 * windows;
         let failed = |reason| PeerError::Failed { subject, reason };
-        let (status, printed, said) =
-            output_within(&mut command, limit).map_err(|e| failed(e.to_string()))?.ok_or_else(|| {
-                PeerError::TimedOut { subject, setting: variant.to_owned(), ranks: request.ranks, limit }
-            })?;
-        if !status.success() {
-            return Err(failed(said.lines().next().map_or_else(|| status.to_string(), str::to_owned)));
+        let Captured { out, err, ended, took } = capture(&mut command, limit);
+        if ended.is_err() && took >= limit {
+            return Err(PeerError::TimedOut {
+                subject,
+                setting: variant.to_owned(),
+                ranks: request.ranks,
+                limit,
+            });
         }
-        let measured: Vec<Measurement> = printed
+        ended.map_err(|why| failed(err.lines().next().map_or(why, str::to_owned)))?;
+        let measured: Vec<Measurement> = out
             .lines()
             .map(|line| Measurement::parse(line).map_err(|reason| PeerError::Output { subject, reason }))
             .collect::<Result<_, _>>()?;
@@ -281,47 +241,6 @@ impl Peers {
 
 fn skipped(subject: Subject, because: String) -> PeerError {
     PeerError::Skipped { subject, because }
-}
-
-/// A running program that is killed when it is dropped, so that no peer spins on after its benchmark.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both calls fail only when the program has already ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Returns status, standard output and standard error of a command, or `None` if it took longer than `limit`.
-fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<(ExitStatus, String, String)>> {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let mut running = Running(child);
-    // The pipes are read while the program runs: a full pipe would stop it in the midst of measuring.
-    let collect = |pipe: Option<Box<dyn Read + Send>>| {
-        thread::spawn(move || {
-            let mut text = String::new();
-            pipe.map_or(Ok(0), |mut pipe| pipe.read_to_string(&mut text)).map(|_| text)
-        })
-    };
-    let printed = collect(running.0.stdout.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
-    let said = collect(running.0.stderr.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
-    let began = Instant::now();
-    let status = loop {
-        if let Some(status) = running.0.try_wait()? {
-            break status;
-        }
-        if began.elapsed() > limit {
-            return Ok(None);
-        }
-        // The interval is long enough not to disturb the measurement.
-        sleep(Duration::from_millis(10));
-    };
-    let text = |reader: thread::JoinHandle<io::Result<String>>| {
-        reader.join().unwrap_or_else(|_| Err(io::Error::other("reading the program's output failed")))
-    };
-    Ok(Some((status, text(printed)?, text(said)?)))
 }
 
 #[cfg(test)]

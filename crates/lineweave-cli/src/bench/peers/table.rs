@@ -44,11 +44,8 @@ fn yes() -> bool {
 pub struct Peer {
     /// The peer's name in definitions and records.
     pub subject: Subject,
-    /// The name of the source file.
     pub source: String,
-    /// The compiler that builds it.
     pub compiler: Compiler,
-    /// The kinds of team that the peer exists for.
     pub teams: Vec<Team>,
     /// The least and the most ranks.
     pub ranks: [usize; 2],

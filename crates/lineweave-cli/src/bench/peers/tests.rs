@@ -1,5 +1,13 @@
 use super::*;
+use lineweave::cpus::UsableCpus;
 use std::sync::OnceLock;
+
+impl Peers {
+    /// Returns the peers that cannot run here at all, with the reason.
+    fn missing(&self) -> impl Iterator<Item = (Subject, &str)> {
+        self.peers.iter().filter_map(|(peer, program)| Some((peer.subject, program.as_ref().err()?.as_str())))
+    }
+}
 
 /// Returns a directory below cargo's scratch space, so that programs are compiled once for all runs of the tests.
 fn directory() -> PathBuf {
@@ -18,27 +26,13 @@ fn request(subject: Subject) -> Request {
         team: Team::Threads,
         ranks: 2,
         bytes: 4096,
-        cpus: usable(),
+        cpus: UsableCpus::of_this_thread().cpus,
         window: Duration::from_millis(20),
         min_batches: 1,
         max_batches: 8,
         precision: 0.5,
         variants: "all",
     }
-}
-
-/// Returns the CPUs that this process may use, by the kernel's list.
-fn usable() -> Vec<usize> {
-    let status = fs::read_to_string("/proc/self/status").expect("procfs");
-    let list =
-        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list of CPUs");
-    list.trim()
-        .split(',')
-        .flat_map(|range| {
-            let (from, to) = range.split_once('-').unwrap_or((range, range));
-            from.parse::<usize>().expect("a number")..=to.parse().expect("a number")
-        })
-        .collect()
 }
 
 #[test]
@@ -153,15 +147,4 @@ fn without_compilers_everything_is_skipped() {
     let strange = Toolchain { cc: Some(("/bin/false".into(), String::new())), cxx: None, libomp: None };
     let peers = Peers::build_with(&directory(), &strange).expect("a directory below target/");
     assert!(peers.missing().any(|(s, because)| s == Subject::Pthread && because.contains("cannot build")));
-}
-
-#[test]
-fn a_program_that_hangs_is_killed_and_one_that_fails_is_heard() {
-    let hangs = output_within(Command::new("sleep").arg("60"), Duration::from_millis(30));
-    assert!(hangs.expect("sleep starts").is_none());
-    let mut fails = Command::new("sh");
-    fails.args(["-c", "echo out; echo why >&2; exit 3"]);
-    let (status, printed, said) =
-        output_within(&mut fails, Duration::from_secs(60)).expect("sh starts").expect("it ends");
-    assert_eq!((status.code(), printed.as_str(), said.as_str()), (Some(3), "out\n", "why\n"));
 }

@@ -14,22 +14,16 @@ use std::process::{Command, Stdio};
 pub struct Toolchain {
     /// GNU's C compiler and its version; clang's OpenMP would bind to LLVM's runtime.
     pub cc: Option<(PathBuf, String)>,
-    /// GNU's C++ compiler and its version.
     pub cxx: Option<(PathBuf, String)>,
-    /// LLVM's OpenMP runtime.
     pub libomp: Option<PathBuf>,
 }
 
 /// The source of a program, one file beside the header that all share.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The name of the program.
     pub program: &'a str,
-    /// The name of the source file.
     pub file: &'a str,
-    /// The text of the file.
     pub text: &'a str,
-    /// The compiler that builds it.
     pub compiler: Compiler,
 }
 

@@ -1,9 +1,9 @@
 //! `lineweave bench apps`: real programs end to end, with lineweave and without.
 
-use super::{chosen_by, here, mpi::prefixes, peers_directory, Arguments, Report};
+use super::{begun, here, mpi::prefixes, peers_directory, written, Arguments};
 use crate::bench::apps::{apps, install, measure, Ask, Part, Row};
-use crate::bench::record::{write, Provenance};
 use crate::error::CliError;
+use crate::node;
 use crate::output::{table, Output};
 use crate::session::Session;
 use clap::ValueEnum;
@@ -26,9 +26,6 @@ struct Load {
 }
 
 /// Measures and shows.
-///
-/// # Errors
-/// [`CliError::Apps`] when installing fails; those of records.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
     let directory = peers_directory(arguments).join("apps");
@@ -40,11 +37,8 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         true => mpis_below(&directory.join("mpi")).unwrap_or_else(|| prefixes(arguments)),
         false => arguments.mpi.clone(),
     };
-    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
-    let mut report = Report::default();
-    report.line(&mut session.out, "record", &provenance)?;
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = Load { one_minute: load.split(' ').next().and_then(|l| l.parse().ok()).unwrap_or(0.0) };
+    let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
+    let load = Load { one_minute: node::load().unwrap_or(0.0) };
     report.line(&mut session.out, "app-load", &load)?;
     let workers = match (arguments.ranks.as_slice(), arguments.quick) {
         ([], true) => vec![2],
@@ -85,14 +79,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     if !session.out.is_json() {
         show(&rows, &left_out, load.one_minute, &mut session.out)?;
     }
-    if let Some(directory) = &arguments.record {
-        let file = provenance.file(&directory.join("apps"));
-        write(&file, &report.lines)?;
-        if !session.out.is_json() {
-            session.out.line(&format!("recorded in {}", file.display()))?;
-        }
-    }
-    Ok(())
+    written(arguments, "apps", &provenance, &report, &mut session.out)
 }
 
 /// Returns the MPIs that were installed for this benchmark, or `None`.

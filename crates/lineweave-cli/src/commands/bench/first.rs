@@ -1,8 +1,7 @@
 //! `lineweave bench first`: the one-time cost of a team, a length and a communicator, and the cost of the same call
 //! when repeated.
 
-use super::{here_or_rehearsed, Arguments, Report};
-use crate::bench::record::{write, Provenance};
+use super::{begun, here_or_rehearsed, written, Arguments};
 use crate::commands::rank_job;
 use crate::error::CliError;
 use crate::output::table;
@@ -112,16 +111,11 @@ struct Answer {
 }
 
 /// Measures and shows.
-///
-/// # Errors
-/// Those of teams and records; [`CliError::RankFailed`] when a rank ends without an answer.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     // Choices that earlier programs kept would hide the cost.
     tuning.kept = None;
-    let provenance = Provenance::gather(&node, super::chosen_by(&tuning)).beside(&arguments.around.beside);
-    let mut report = Report::default();
-    report.line(&mut session.out, "record", &provenance)?;
+    let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
     let cpus = node.usable.effective;
     let teams = if arguments.ranks.is_empty() { vec![2, cpus.max(2), 10] } else { arguments.ranks.clone() };
     let sizes = match arguments.bytes.is_empty() {
@@ -147,14 +141,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     if !session.out.is_json() {
         show(&calls, &made, session)?;
     }
-    if let Some(directory) = &arguments.record {
-        let file = provenance.file(directory);
-        write(&file, &report.lines)?;
-        if !session.out.is_json() {
-            session.out.line(&format!("recorded in {}", file.display()))?;
-        }
-    }
-    Ok(())
+    written(arguments, "", &provenance, &report, &mut session.out)
 }
 
 fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliError> {
@@ -285,9 +272,6 @@ impl Answer {
 }
 
 /// Runs as a rank: performs the task in the text and prints the times.
-///
-/// # Errors
-/// Those of the calls.
 pub fn rank(text: &str) -> Result<(), CliError> {
     let task: Task = serde_json::from_str(text).map_err(|e| CliError::Output(e.into()))?;
     let start = Instant::now();

@@ -1,9 +1,8 @@
 //! `lineweave bench mpi`: the collectives of installed MPIs, with and without lineweave in front of them.
 
-use super::{chosen_by, here, peers_directory, record, Arguments, Report};
+use super::{begun, here, peers_directory, record, Arguments};
 use crate::bench::installed::Mpi;
 use crate::bench::mpi::{collectives, measure, ratios, Order, Ratio, BUFFERS};
-use crate::bench::record::Provenance;
 use crate::error::CliError;
 use crate::output::{table, Output};
 use crate::session::Session;
@@ -18,9 +17,6 @@ const SIZES: [usize; 13] =
 const WINDOW_MS: u32 = 20;
 
 /// Measures and shows.
-///
-/// # Errors
-/// [`CliError::Mpi`] when there is no MPI, or one fails; the errors of records.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
     let directory = peers_directory(arguments);
@@ -39,9 +35,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         return Err(CliError::Mpi("no MPI is to be found".into()));
     }
     let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
-    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
-    let mut report = Report::default();
-    report.line(&mut session.out, "record", &provenance)?;
+    let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
     let sizes: Vec<usize> = match arguments.bytes.is_empty() {
         true if arguments.quick => SIZES.into_iter().skip(1).step_by(3).collect(),
         true => SIZES.to_vec(),

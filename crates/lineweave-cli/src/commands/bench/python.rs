@@ -1,23 +1,16 @@
 //! `lineweave bench python`: the Python package beside mpi4py, gloo, and DeepSpeed's and vLLM's operators.
 
-use super::report::Report;
-use super::{chosen_by, here, Arguments};
+use super::{begun, here, written, Arguments};
 use crate::bench::python::measure;
-use crate::bench::record::{write, Provenance};
 use crate::error::CliError;
 use crate::output::table;
 use crate::session::Session;
 use lineweave_core::units::{Bytes, Nanos};
 
 /// Measures and shows.
-///
-/// # Errors
-/// A [`CliError`] when no Python can be run, or the record cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
-    let provenance = Provenance::gather(&node, chosen_by(&tuning)).beside(&arguments.around.beside);
-    let mut report = Report::default();
-    report.line(&mut session.out, "record", &provenance)?;
+    let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
     let mut shown = table(&["ranks", "call", "bytes", "subject", "median", "95 % interval"], &[0, 2, 4]);
     let mut remarks = Vec::new();
     let out = &mut session.out;
@@ -51,12 +44,5 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             out.line(remark)?;
         }
     }
-    if let Some(directory) = &arguments.record {
-        let file = provenance.file(&directory.join("python"));
-        write(&file, &report.lines)?;
-        if !out.is_json() {
-            out.line(&format!("recorded in {}", file.display()))?;
-        }
-    }
-    Ok(())
+    written(arguments, "python", &provenance, &report, out)
 }

@@ -2,18 +2,9 @@
 
 use crate::bench::{Row, Skipped};
 use crate::error::CliError;
-use crate::output::{Output, SCHEMA};
+use crate::output::{Object, Output};
 use serde::Serialize;
 use serde_json::Value;
-
-/// One line of the record: the version and kind of an object, then its own keys.
-#[derive(Serialize)]
-struct Line<'a, T> {
-    schema: u32,
-    kind: &'static str,
-    #[serde(flatten)]
-    fields: &'a T,
-}
 
 /// The results so far, and the lines of their record.
 #[derive(Default)]
@@ -25,17 +16,14 @@ pub(super) struct Report {
 
 impl Report {
     /// Adds a line to the record, and shows it where the output is JSON.
-    ///
-    /// # Errors
-    /// [`CliError::Output`] when the line cannot be shown.
     pub fn line(
         &mut self,
         out: &mut Output,
         kind: &'static str,
         fields: &impl Serialize,
     ) -> Result<(), CliError> {
-        let line = Line { schema: SCHEMA, kind, fields };
-        let mut value = serde_json::to_value(&line).map_err(|e| CliError::Output(e.into()))?;
+        let mut value =
+            serde_json::to_value(Object::new(kind, fields)).map_err(|e| CliError::Output(e.into()))?;
         trim(&mut value);
         self.lines.push(value.to_string());
         match out.is_json() {

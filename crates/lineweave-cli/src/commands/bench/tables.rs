@@ -2,7 +2,7 @@
 
 use crate::bench::field::Beside;
 use crate::bench::guidelines::Violated;
-use crate::bench::{Buffers, Definition, Row, Skipped, Subject};
+use crate::bench::{Definition, Row, Skipped, Subject};
 use crate::error::CliError;
 use crate::output::{table, Output};
 use lineweave_core::units::{Bytes, Nanos};
@@ -47,10 +47,7 @@ pub(super) fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> R
             row.ranks.to_string(),
             row.team.to_string(),
             if moves { Bytes(row.bytes).to_string() } else { "-".to_owned() },
-            match (moves, row.buffers) {
-                (true, buffers @ (Buffers::Reuse | Buffers::Fresh)) => buffers.name().to_owned(),
-                (false, _) => "-".to_owned(),
-            },
+            if moves { row.buffers.name().to_owned() } else { "-".to_owned() },
             row.subject.to_string(),
             Nanos(row.times.median_ns).to_string(),
             format!("{} .. {}", Nanos(row.times.ci_low_ns), Nanos(row.times.ci_high_ns)),

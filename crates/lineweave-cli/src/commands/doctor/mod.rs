@@ -17,9 +17,6 @@ pub struct Arguments {
 }
 
 /// Examines the node, or a program.
-///
-/// # Errors
-/// [`CliError::Unwell`] when something does not work; and when a setting or topology cannot be read, or the program does not run.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.program.is_given() {
         return program::run(&arguments.program, session);

@@ -86,9 +86,6 @@ impl Tried {
     }
 
     /// Returns the command that runs the program with this setting.
-    ///
-    /// # Errors
-    /// [`CliError::OwnFile`].
     fn command(&self, program: &[OsString]) -> Result<Command, CliError> {
         let mut command = match self.name == LINEWEAVE {
             true => {
@@ -133,10 +130,6 @@ struct Call {
 }
 
 /// Tries the settings and shows what they change.
-///
-/// # Errors
-/// [`CliError::NoProgram`]; [`CliError::NotTried`] where no setting is known, or the program fails; [`CliError::Malformed`] for a file
-/// without `export` lines.
 pub fn run(arguments: &Program, session: &mut Session) -> Result<(), CliError> {
     let [program, rest @ ..] = &arguments.program[..] else { return Ok(()) };
     let path = detect::find(Path::new(program)).ok_or_else(|| CliError::NoProgram {
@@ -169,9 +162,6 @@ fn is_launcher(word: &OsStr) -> bool {
 }
 
 /// Reads a file of `export` lines; of one for several numbers of threads, those for this one.
-///
-/// # Errors
-/// [`CliError::Read`], [`CliError::Malformed`].
 fn read(file: &Path, threads: usize) -> Result<Variables, CliError> {
     let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
     let malformed = |why: String| CliError::malformed(file, WHAT, why);

@@ -3,7 +3,7 @@
 use super::Arguments;
 use crate::error::CliError;
 use crate::output::table;
-use crate::question::Where;
+use crate::question::{length, Where};
 use crate::session::{load_profile, Costs, Session};
 use lineweave::tuning::Origin;
 use lineweave_core::collective::Collective;
@@ -30,9 +30,6 @@ pub enum Link {
 }
 
 /// Reads `latency,rate`, or the name of an existing file.
-///
-/// # Errors
-/// A sentence that says what was expected.
 pub fn link(text: &str) -> Result<Link, String> {
     let number = |text: &str| text.trim().parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
     let read = text.split_once(',').and_then(|(latency, rate)| Some((number(latency)?, number(rate)?)));
@@ -90,16 +87,9 @@ struct PhaseObject<'a> {
 }
 
 /// Explains.
-///
-/// # Errors
-/// A [`CliError`] without a link, or when nothing can be chosen.
 pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) -> Result<(), CliError> {
     let collective = arguments.collective;
-    let bytes = match arguments.bytes {
-        Some(size) => size.0,
-        None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
-        None => 0,
-    };
+    let bytes = length(arguments.bytes, collective, CliError::NoMessage)?;
     let settings = session.settings_warned()?;
     let costs = session.costs()?;
     let (link, said_by) = cost(arguments.link.as_ref(), &costs)?;

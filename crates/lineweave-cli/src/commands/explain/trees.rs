@@ -8,9 +8,6 @@ use lineweave_lab::generate::{generate, Case, Generated, BYTES, COLLECTIVES};
 
 /// Returns the best generated tree for a call, or `None` where no pairs were timed, and for calls that no trees are
 /// generated for.
-///
-/// # Errors
-/// A [`CliError`] for a plan that cannot be simulated.
 pub fn made(machine: &Machine, question: &Question) -> Result<Option<Generated>, CliError> {
     let Question { collective, ref shape, bytes, .. } = *question;
     let known = machine.measured.is_some() && machine.coherent.is_some();
@@ -27,9 +24,6 @@ fn case<'a>(machine: &'a Machine, question: &'a Question) -> Case<'a> {
 
 /// Returns a sentence with the times of the choice and of the best generated tree, simulated with each pair of CPUs at
 /// its own latency.
-///
-/// # Errors
-/// A [`CliError`] for a plan that cannot be simulated.
 pub fn beside(
     machine: &Machine,
     question: &Question,

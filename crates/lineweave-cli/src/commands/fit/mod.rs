@@ -5,7 +5,7 @@ pub(super) mod parameters;
 
 use crate::error::CliError;
 use crate::output::table;
-use crate::session::{load_machine, load_profile, Session};
+use crate::session::{load_profile, Session};
 use distances::Distances;
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
@@ -36,9 +36,6 @@ pub(super) struct Head {
 }
 
 /// Fits and shows a model.
-///
-/// # Errors
-/// A [`CliError`] when there is no profile, or it is malformed.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (head, model) = load(arguments, session)?;
     show(&head, &model, arguments.full, session)
@@ -72,8 +69,7 @@ impl Head {
 }
 
 fn load(arguments: &Arguments, session: &mut Session) -> Result<(Head, Model), CliError> {
-    if let Some(name) = session.machine_option().map(str::to_owned) {
-        let machine = load_machine(&name)?;
+    if let Some(machine) = session.machine()? {
         let source = format!("machine description {}: {}", machine.name, machine.title);
         let head = Head { source, machine: None, measured_at: None, cells: None, distances: None };
         return Ok((head, Model::from_machine(&machine)));

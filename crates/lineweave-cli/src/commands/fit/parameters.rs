@@ -22,13 +22,10 @@ pub(in crate::commands) struct Parameter {
     pub value_ns: f64,
     /// Lower end of the 95 % interval.
     pub ci_low_ns: f64,
-    /// Upper end of that interval.
     pub ci_high_ns: f64,
     /// The unit that the value is for each of, where it is a rate.
     pub per: Option<&'static str>,
-    /// Source of the value.
     pub provenance: Provenance,
-    /// Meaning of the parameter.
     pub about: &'static str,
 }
 

@@ -61,9 +61,6 @@ impl Experiment {
     }
 
     /// Runs the experiment for a user who called it without `lab`, its old name, and tells the new one.
-    ///
-    /// # Errors
-    /// The errors of the experiment.
     pub fn run_by_old_name(&self, session: &mut Session) -> Result<(), CliError> {
         let name = self.name();
         session.out.warn(&format!("`lineweave {name}` is `lineweave lab {name}` now"));
@@ -84,9 +81,6 @@ impl Experiment {
 }
 
 /// Runs an experiment.
-///
-/// # Errors
-/// The errors of the experiment.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     arguments.experiment.run(session)
 }

@@ -5,6 +5,7 @@ mod compare;
 use crate::commands::lab::subject::Subject;
 use crate::commands::lab::LabError;
 use crate::error::CliError;
+use crate::machines;
 use crate::output::table;
 use crate::question::{collective, Place};
 use crate::session::Session;
@@ -75,10 +76,6 @@ struct OptimumObject<'a> {
 }
 
 /// Optimises and prints the parameters.
-///
-/// # Errors
-/// [`LabError::NoOptimiser`] for a collective, size or name without an optimiser, [`CliError::UnknownMachine`] and its
-/// kin, [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.compare {
         return compare::run(arguments, session);
@@ -102,9 +99,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     );
     if arguments.all {
         for machine in machine::shipped() {
-            let topology =
-                machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
-            let (model, topology) = (Model::from_machine(machine), topology.placed(arguments.place.place));
+            let topology = machines::topology(machine)?.placed(arguments.place.place);
+            let model = Model::from_machine(machine);
             let on = On { name: &machine.name, machine: Some(machine), model: &model, topology };
             each(arguments, &methods, &on, bytes, session, &mut rows)?;
         }

@@ -35,9 +35,6 @@ struct Drawn<'a> {
 }
 
 /// Computes and prints the papers' items, or draws them.
-///
-/// # Errors
-/// [`LabError::UnknownPaper`] when no key contains the given text, [`CliError::Write`], [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let asked = arguments.paper.as_deref().unwrap_or("");
     let papers: Vec<&Paper> = TABLE.iter().copied().filter(|p| p.key.contains(asked)).collect();

@@ -20,7 +20,6 @@ pub struct Subject {
     pub origin: String,
     /// Notes that say which costs were measured and which were assumed.
     pub notes: Vec<String>,
-    /// The model.
     pub model: Model,
     /// CPUs in the order in which ranks are placed.
     pub topology: Topology,
@@ -35,9 +34,6 @@ pub struct Subject {
 impl Subject {
     /// Returns the costs of `--machine`, else of `--profile`, else those by which programs on this machine choose: its kept
     /// profile, or the description that is nearest to it.
-    ///
-    /// # Errors
-    /// A [`CliError`] when a file cannot be read or has the wrong contents.
     pub fn of(session: &mut Session, place: Place) -> Result<Subject, CliError> {
         let Costs { tuning, origin, notes, topology, machine } = session.costs()?;
         let profile = match &tuning.origin {

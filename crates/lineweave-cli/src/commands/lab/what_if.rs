@@ -65,12 +65,9 @@ struct Row {
 }
 
 /// Simulates every combination, and prints each as it is done.
-///
-/// # Errors
-/// A [`CliError`] when the machine is no mesh or cannot be simulated, or the picture cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let machine = match session.machine_option().map(str::to_owned) {
-        Some(name) => load_machine(&name)?,
+    let machine = match session.machine()? {
+        Some(machine) => machine,
         None => ours(session)?,
     };
     let each = arguments.mesh.len() * arguments.in_flight.len();
@@ -102,9 +99,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 }
 
 /// Returns the machine that costs are taken from, if it is a mesh; otherwise [`MACHINE`], with a remark.
-///
-/// # Errors
-/// [`LabError::NoMeshCosts`] for a profile that was named.
 fn ours(session: &mut Session) -> Result<Machine, CliError> {
     let named = session.profile_option().is_some();
     let subject = Subject::of(session, Place::default())?;

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::files::{replace, to_write};
-use crate::session::{load_machine, load_profile, Session};
+use crate::session::{load_profile, Session};
 use lineweave::topology::{Hardware, Source};
 use lineweave_core::machine::Matrix;
 use lineweave_core::profile::Profile;
@@ -55,8 +55,7 @@ pub(super) fn run(arguments: &Export, session: &mut Session) -> Result<(), CliEr
 }
 
 fn subject(session: &mut Session) -> Result<(Matrix, Topology), CliError> {
-    if let Some(name) = session.machine_option().map(str::to_owned) {
-        let machine = load_machine(&name)?;
+    if let Some(machine) = session.machine()? {
         let measured = machine.measured.ok_or(CliError::NoMatrix { name: machine.name })?;
         // Assumed latencies go into the file too, in place of zeros.
         measured.remarks.iter().for_each(|remark| session.out.warn(remark));

@@ -39,9 +39,6 @@ pub struct Tree {
 }
 
 /// Returns the algorithm that a call runs on the subject's machine, or `None` where none fits.
-///
-/// # Errors
-/// A [`CliError`] for any other failure.
 pub fn runs(
     subject: &Subject,
     collective: Collective,
@@ -62,9 +59,6 @@ pub fn runs(
 }
 
 /// Returns the tree of 8 bytes among a process for each CPU, or the reason why there is none.
-///
-/// # Errors
-/// A [`CliError`] where the broadcast cannot be chosen.
 pub fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
     let ranks = subject.topology.cpus.len().clamp(1, TREE);
     let shape = Shape::place(ranks, &subject.topology);
@@ -84,9 +78,6 @@ pub fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
 }
 
 /// Returns the maps: of this machine, and, if it has few CPUs, of one with more such CPUs.
-///
-/// # Errors
-/// A [`CliError`] where a cell cannot be chosen.
 pub fn section(subject: &Subject, bar: &ProgressBar) -> Result<Section, CliError> {
     let mut section = Section::new("map", "What is chosen, by ranks and size");
     let cpus = subject.topology.cpus.len().max(1);

@@ -15,6 +15,7 @@ mod trees;
 
 use crate::error::CliError;
 use crate::files::{replace, replace_bytes, to_write};
+use crate::output::name_of;
 use crate::session::Session;
 use crate::threads::both;
 use clap::ValueEnum;
@@ -41,10 +42,6 @@ pub struct Arguments {
 
 impl Arguments {
     /// Returns the format that `--format` and the file's ending agree on.
-    ///
-    /// # Errors
-    /// [`CliError::Format`] where they do not agree, or the ending is of no format; [`CliError::NoFile`] for pixels
-    /// without a file.
     fn format(&self) -> Result<Format, CliError> {
         let ending =
             self.output.as_deref().and_then(Path::extension).map(|e| e.to_string_lossy().to_lowercase());
@@ -56,7 +53,7 @@ impl Arguments {
             path: self.output.clone().unwrap_or_default(),
             why: match asked {
                 Some(asked) => {
-                    let name = asked.name();
+                    let name = name_of(&asked);
                     format!("its ending is not that of --format {name}; leave one of the two out")
                 }
                 None => "expected a name that ends in .html, .svg, .png or .md, or the format by --format"
@@ -83,17 +80,6 @@ enum Format {
     Md,
 }
 
-impl Format {
-    fn name(self) -> &'static str {
-        match self {
-            Format::Html => "html",
-            Format::Svg => "svg",
-            Format::Png => "png",
-            Format::Md => "md",
-        }
-    }
-}
-
 /// A picture, and its description for readers who cannot see it.
 #[derive(Debug)]
 struct Figure {
@@ -112,11 +98,8 @@ impl Figure {
 struct Section {
     /// Anchor of the section in the page.
     id: &'static str,
-    /// Heading of the section.
     title: &'static str,
-    /// Paragraphs.
     text: Vec<String>,
-    /// Pictures.
     figures: Vec<Figure>,
     /// Tables: headings and rows.
     tables: Vec<(Vec<&'static str>, Vec<Vec<String>>)>,
@@ -159,10 +142,6 @@ struct ReportObject<'a> {
 }
 
 /// Computes and writes the report.
-///
-/// # Errors
-/// A [`CliError`]: costs or a record that cannot be read, a machine without a topology, or a file that cannot be
-/// written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let format = arguments.format()?;
     let subject = match arguments.simulate {

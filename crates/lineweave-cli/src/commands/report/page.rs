@@ -63,7 +63,7 @@ pub fn html(title: &str, origin: &str, answers: &[Answer], sections: &[Section])
             escape(answer.question)
         );
         let _ = writeln!(out, "<p>{}</p>", escape(&answer.sentence));
-        answer.figure.iter().for_each(|f| figure(&mut out, f, &mut figures));
+        figure(&mut out, &answer.figure, &mut figures);
         for more in &answer.more {
             let _ = writeln!(out, "<p class=\"soft\">{}</p>", escape(more));
         }
@@ -156,7 +156,7 @@ fn size(svg: &str) -> (f64, f64) {
 
 /// Returns all pictures, one above the other.
 pub fn svg(title: &str, answers: &[Answer], sections: &[Section]) -> String {
-    let of_answers = answers.iter().filter_map(|a| a.figure.as_ref());
+    let of_answers = answers.iter().map(|a| &a.figure);
     let figures: Vec<&String> =
         of_answers.chain(sections.iter().flat_map(|s| &s.figures)).map(|f| &f.svg).collect();
     let width = figures.iter().map(|f| size(f).0).fold(420.0, f64::max);

@@ -12,9 +12,6 @@ const FAMILY: &str = "lineweave Sans";
 const MOST: f32 = 16_000.0;
 
 /// Returns the pixels of `svg`, two for each of its units either way.
-///
-/// # Errors
-/// [`CliError::Picture`].
 pub fn png(svg: &str) -> Result<Vec<u8>, CliError> {
     let failed = |why: String| CliError::Picture { why };
     let mut options = Options { font_family: FAMILY.to_owned(), ..Options::default() };

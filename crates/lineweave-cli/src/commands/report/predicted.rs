@@ -1,6 +1,6 @@
 //! Comparison of predicted with measured times.
 
-use super::subject::{question, Subject};
+use super::subject::{question, Subject, Timed};
 use super::{Figure, Section};
 use crate::error::CliError;
 use crate::session::Session;
@@ -11,41 +11,24 @@ use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 
-/// One call with both times.
-struct Pair {
-    collective: String,
-    about: [String; 5],
-    predicted: f64,
-    measured: f64,
-}
-
 /// Returns the section: a scatter plot with its diagonal, and a table of the calls.
 pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
     let mut section = Section::new("predicted", "Predicted against measured");
-    let mut pairs = Vec::new();
+    let mut pairs: Vec<Timed> = Vec::new();
     for t in subject.tuning.choices.iter().flat_map(|c| &c.choices).filter(|t| !t.simulated) {
-        pairs.push(Pair {
+        pairs.push(Timed {
             collective: t.collective.to_string(),
-            about: about(
-                t.collective.to_string(),
-                t.ranks,
-                t.bytes,
-                &t.team,
-                &t.algorithm,
-                &t.params.to_string(),
-            ),
-            predicted: t.predicted_ns,
-            measured: t.measured_ns,
+            ranks: t.ranks,
+            bytes: t.bytes,
+            team: t.team.clone(),
+            algorithm: named(&t.algorithm, &t.params),
+            predicted_ns: t.predicted_ns,
+            measured_ns: t.measured_ns,
         });
     }
     for t in &subject.timed {
         let (name, params) = split(&t.algorithm);
-        pairs.push(Pair {
-            collective: t.collective.clone(),
-            about: about(t.collective.clone(), t.ranks, t.bytes, &t.team, name, &params.to_string()),
-            predicted: t.predicted_ns,
-            measured: t.measured_ns,
-        });
+        pairs.push(Timed { algorithm: named(name, &params), ..t.clone() });
     }
     section.text.extend(subject.timed_by.clone());
     if let Some(record) = &subject.record {
@@ -56,18 +39,14 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             let question = question(row.collective, shape, row.bytes, row.team == "threads");
             let window = if row.window_bytes == 0 { row.bytes } else { row.window_bytes };
             match predict(subject.model(), &question, name, &params, window) {
-                Ok(found) => pairs.push(Pair {
+                Ok(found) => pairs.push(Timed {
                     collective: row.collective.to_string(),
-                    about: about(
-                        row.collective.to_string(),
-                        row.ranks,
-                        row.bytes,
-                        &row.team,
-                        name,
-                        &params.to_string(),
-                    ),
-                    predicted: found.predicted.0,
-                    measured: row.median_ns,
+                    ranks: row.ranks,
+                    bytes: row.bytes,
+                    team: row.team.clone(),
+                    algorithm: named(name, &params),
+                    predicted_ns: found.predicted.0,
+                    measured_ns: row.median_ns,
                 }),
                 Err(_) => refused += 1,
             }
@@ -84,14 +63,14 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             ));
         }
     }
-    pairs.retain(|p| p.predicted > 0.0 && p.measured > 0.0);
+    pairs.retain(|p| p.predicted_ns > 0.0 && p.measured_ns > 0.0);
     if pairs.is_empty() {
         return Ok(section.missing(
             "No measured times: `lineweave tune` keeps some beside the profile of this machine, and --record names a bench \
              record (`lineweave bench --record`).",
         ));
     }
-    let both: Vec<(f64, f64)> = pairs.iter().map(|p| (p.predicted, p.measured)).collect();
+    let both: Vec<(f64, f64)> = pairs.iter().map(|p| (p.predicted_ns, p.measured_ns)).collect();
     if let (Some(mp), Some(mr)) = (mean_proportional(&both), mean_relative(&both)) {
         section.text.push(format!(
             "{} times: predicted and measured differ by a factor of {mp:.2} on average (mean relative error {:.0} %).",
@@ -105,7 +84,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let mut curves =
         vec![Curve { name: "as measured".to_owned(), points: line, measured: false, intervals: Vec::new() }];
     for p in &pairs {
-        let at = (p.measured, p.predicted);
+        let at = (p.measured_ns, p.predicted_ns);
         match curves.iter_mut().find(|c| c.name == p.collective) {
             Some(curve) => curve.points.push(at),
             None => curves.push(Curve {
@@ -126,25 +105,20 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
         "Predicted time by measured time of each call; the table below has the numbers.",
     ));
     let rows = pairs.iter().map(|p| {
-        let times = [Nanos(p.predicted).to_string(), Nanos(p.measured).to_string()];
-        let ratio = format!("{:.2}", p.predicted / p.measured);
-        p.about.iter().cloned().chain(times).chain([ratio]).collect()
+        let ratio = format!("{:.2}", p.predicted_ns / p.measured_ns);
+        let message = Bytes(p.bytes as u64).to_string();
+        let [predicted, measured] = [p.predicted_ns, p.measured_ns].map(time);
+        let (collective, team, algorithm) = (p.collective.clone(), p.team.clone(), p.algorithm.clone());
+        vec![collective, p.ranks.to_string(), message, team, algorithm, predicted, measured, ratio]
     });
     let head = vec!["collective", "ranks", "message", "team", "algorithm", "predicted", "measured", "ratio"];
     section.tables.push((head, rows.collect()));
     Ok(section)
 }
 
-fn about(
-    collective: String,
-    ranks: usize,
-    bytes: usize,
-    team: &str,
-    name: &str,
-    params: &str,
-) -> [String; 5] {
-    let algorithm = format!("{name} {params}").trim_end().to_owned();
-    [collective, ranks.to_string(), Bytes(bytes as u64).to_string(), team.to_owned(), algorithm]
+/// Returns an algorithm as it is printed, without its window.
+fn named(name: &str, params: &Params) -> String {
+    format!("{name} {params}").trim_end().to_owned()
 }
 
 /// Splits a text such as `exchange layout=paired` into a name and its parameters.

@@ -127,9 +127,6 @@ pub fn kept(session: &mut Session) -> Option<Record> {
 const WHAT: &str = "bench record";
 
 /// Reads a record that was named.
-///
-/// # Errors
-/// [`CliError::Read`], [`CliError::Malformed`].
 pub fn read(file: &Path) -> Result<Record, CliError> {
     parse(&lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?, file)
 }

@@ -2,7 +2,7 @@
 
 use super::subject::{described, question, Subject, Timed};
 use crate::error::CliError;
-use crate::session::{load_machine, Session};
+use crate::session::Session;
 use indicatif::ProgressBar;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
@@ -24,9 +24,8 @@ const MOST: usize = 64;
 
 /// Returns the machine that `--machine` names.
 pub fn load(session: &mut Session) -> Result<Subject, CliError> {
-    let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
-    let machine = load_machine(&name)?;
-    let mut subject = described(&name, None, None, "", session.settings()?.0)?;
+    let machine = session.machine()?.ok_or(CliError::NoMachine)?;
+    let mut subject = described(machine.clone(), None, None, "", session.settings()?.0)?;
     // The error says what is missing if the machine is no mesh either.
     if machine.mesh.is_none() {
         let profile = measure(&machine)?;

@@ -3,7 +3,7 @@
 use super::record::{self, public, Record};
 use crate::error::CliError;
 use crate::machines;
-use crate::session::{choices_beside, load_adopted, load_machine, load_profile, tuning_of, Session};
+use crate::session::{choices_beside, load_adopted, load_profile, tuning_of, Session};
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::{Origin, Tuning};
@@ -11,11 +11,12 @@ use lineweave_core::collective::Collective;
 use lineweave_core::machine::{nearest, Machine, Matrix};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
-use lineweave_core::topology::{Level, Topology};
+use lineweave_core::select::Question;
+use lineweave_core::topology::{Level, Shape, Topology};
 use std::path::Path;
 
 /// One call as it was predicted and timed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Timed {
     pub collective: String,
     pub ranks: usize,
@@ -32,7 +33,6 @@ pub struct Timed {
 pub struct Subject {
     /// Name of the machine.
     pub title: String,
-    /// Source of the costs.
     pub origin: String,
     /// The tuning by which programs choose there.
     pub tuning: Tuning,
@@ -98,8 +98,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         None => None,
     };
     let given = given.or(placed);
-    if let Some(name) = session.machine_option().map(str::to_owned) {
-        return described(&name, given, record, "", settings);
+    if let Some(machine) = session.machine()? {
+        return described(machine, given, record, "", settings);
     }
     let asked = session.profile_option().map(Path::to_owned).or(settings.profile.clone());
     let (here, cached) = match session.cached_profile() {
@@ -156,14 +156,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     }
     if let Some(r) = &record {
         let (machine, why) = nearest(&r.head.cpu, std::env::consts::ARCH);
-        let name = machine.name.clone();
-        return described(
-            &name,
-            given,
-            record,
-            &format!(" ({why}; no profile of {name})", name = "the record's machine"),
-            settings,
-        );
+        let why = format!(" ({why}; no profile of the record's machine)");
+        return described(machine.clone(), given, record, &why, settings);
     }
     // Without measurements here, the substitute costs are used on this machine's CPUs.
     let costs = session.costs()?;
@@ -184,17 +178,15 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     })
 }
 
-/// Returns the subject for the machine that is described by this name, with its costs as described.
+/// Returns the subject for a described machine, with its costs as described.
 pub fn described(
-    name: &str,
+    machine: Machine,
     given: Option<Topology>,
     record: Option<Record>,
     why: &str,
     settings: Settings,
 ) -> Result<Subject, CliError> {
-    let machine = load_machine(name)?;
-    let topology = given.or_else(|| machine.topology());
-    let topology = topology.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+    let topology = given.map_or_else(|| machines::topology(&machine), Ok)?;
     let status = machine.topology.status.name();
     let form = machine.topology.value.as_deref().unwrap_or("as given");
     let mut source = vec![format!("Topology {form} ({status}: {})", machine.topology.source)];
@@ -222,27 +214,16 @@ fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, Cl
 }
 
 /// Returns the question that such a call poses.
-pub fn question(
-    collective: Collective,
-    shape: lineweave_core::topology::Shape,
-    bytes: usize,
-    direct: bool,
-) -> lineweave_core::select::Question {
-    lineweave_core::select::Question {
-        collective,
-        root: 0,
-        bytes,
-        grain: match collective.folds() {
-            true => [8, 4, 2].into_iter().find(|g| bytes.is_multiple_of(*g)).unwrap_or(1),
-            false => 1,
-        },
-        association: lineweave_core::collective::Association::Free,
-        direct: direct && collective.moves_data(),
-        attach: false,
-        box_bytes: Settings::default().box_bytes,
-        counter_bytes: usize::MAX,
-        acc_bytes: None,
-        uneven: None,
+pub fn question(collective: Collective, shape: Shape, bytes: usize, direct: bool) -> Question {
+    let grain = match collective.folds() {
+        true => [8, 4, 2].into_iter().find(|g| bytes.is_multiple_of(*g)).unwrap_or(1),
+        false => 1,
+    };
+    let ranks = shape.ranks();
+    Question {
         shape,
+        direct: direct && collective.moves_data(),
+        box_bytes: Settings::default().box_bytes,
+        ..Question::flat(collective, ranks, bytes, grain)
     }
 }

@@ -17,9 +17,6 @@ const BOTH: usize = 256;
 
 /// Returns the section about the fastest tree of a barrier among all CPUs, by the table of costs; `None` for a machine
 /// without a matrix.
-///
-/// # Errors
-/// A [`CliError`] for a plan that cannot be made or simulated.
 pub fn section(subject: &Subject) -> Result<Option<Section>, CliError> {
     let Some(machine) = subject.machine.as_ref().filter(|m| m.measured.is_some()) else { return Ok(None) };
     let ranks = subject.topology.cpus.len();

@@ -17,7 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A binary interface of MPI, for which there is one library of ours.
+/// A binary interface of MPI, for which there is one library of ours, whose file name has the interface's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Abi {
     /// Open MPI 5 and 4
@@ -29,15 +29,6 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// Returns the interface's name in the file name of our library.
-    pub fn name(self) -> &'static str {
-        match self {
-            Abi::Openmpi => "openmpi",
-            Abi::Mpich => "mpich",
-            Abi::Standard => "standard",
-        }
-    }
-
     /// Returns the interface of a library by its name: `None` for a library that is no MPI, an error for an unknown MPI.
     fn of_library(name: &str) -> Option<Result<Abi, String>> {
         match name {
@@ -237,9 +228,6 @@ fn is_python(path: &Path) -> bool {
 }
 
 /// Returns the loader's own list of the libraries that it would load, with one that is preloaded by its name. It does not start the program.
-///
-/// # Errors
-/// [`Aside::Unreadable`] when the loader cannot be started.
 pub fn list(path: &Path, loader: &Path, preloaded: &str) -> Result<String, Aside> {
     let unreadable = |why: String| Aside::Unreadable(path.to_owned(), why);
     let mut command = Command::new(loader);

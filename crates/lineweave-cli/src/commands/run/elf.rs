@@ -25,9 +25,6 @@ pub enum Executable {
 }
 
 /// Reads the kind of a file.
-///
-/// # Errors
-/// The system's error.
 pub fn read(path: &Path) -> io::Result<Executable> {
     let mut file = File::open(path)?;
     let mut head = [0u8; 64];
@@ -71,9 +68,6 @@ pub fn read(path: &Path) -> io::Result<Executable> {
 }
 
 /// Returns the libraries that a program or library names itself, without those that they name; `None` where the file's sections do not tell.
-///
-/// # Errors
-/// The system's error.
 pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
     /// Type of the section with the loader's data, and the tag of its entries that name libraries.
     const SHT_DYNAMIC: u32 = 6;
@@ -112,9 +106,6 @@ pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
 }
 
 /// Returns whether a library exports a name that `wanted` accepts; false for a file that is no ELF file of this machine.
-///
-/// # Errors
-/// The system's error.
 pub fn defines(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     /// Type of the section of exported names.
     const SHT_DYNSYM: u32 = 11;

@@ -13,6 +13,7 @@ mod python;
 mod ranks;
 
 use crate::error::CliError;
+use crate::output::name_of;
 use crate::session::Session;
 use detect::{Abi, Aside};
 use lineweave::cpus::UsableCpus;
@@ -87,9 +88,6 @@ fn speaks() -> bool {
 }
 
 /// Becomes the program.
-///
-/// # Errors
-/// [`CliError::Program`] when it cannot be started; a [`CliError::Setting`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (settings, warnings) = session.settings()?;
     let say = |session: &Session, text: &str| {
@@ -133,7 +131,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         wanted.push("liblineweave_openmp.so".to_owned());
     }
     match &found.mpi {
-        Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", abi.name())),
+        Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", name_of(abi))),
         Err(Aside::NoMpi(_)) if openmp || found.openmp.is_some() || arguments.chosen.is_some() => {}
         Err(why) if openmp && found.openmp.is_some() => {
             say(session, &format!("{why}; only its OpenMP runs with lineweave"))
@@ -247,9 +245,6 @@ fn watched(
 }
 
 /// The file of a program that the system would start.
-///
-/// # Errors
-/// [`CliError::NoProgram`], [`CliError::Program`].
 fn startable(program: &OsStr, as_ranks: bool) -> Result<PathBuf, CliError> {
     let name = program.to_string_lossy().into_owned();
     // With `-n`, a script is started by its interpreter.

@@ -42,9 +42,6 @@ impl Runtime {
     }
 
     /// Returns the runtime's file, as the system's loader finds it.
-    ///
-    /// # Errors
-    /// [`CliError::NoLibrary`] where it is not to be found.
     pub fn file(&self) -> Result<PathBuf, CliError> {
         let names: &[&str] = match self {
             Runtime::Gnu => &["libgomp.so.1"],

@@ -6,6 +6,7 @@
 use super::detect::{list, of_list, Abi, Aside};
 use super::elf::{self, Executable};
 use crate::files::{make_room, replace};
+use crate::output::name_of;
 use clap::ValueEnum;
 use lineweave_core::units::fnv1a;
 use serde::{Deserialize, Serialize};
@@ -63,9 +64,6 @@ impl Answer {
 type Said = (Result<Abi, Aside>, Vec<PathBuf>);
 
 /// Returns the interface of the MPI that mpi4py would load.
-///
-/// # Errors
-/// The reason why nothing can be preloaded.
 pub fn of(python: &Path) -> Result<Abi, Aside> {
     let asked = question(python);
     let file = lineweave::cache::directory().map(|cache| {
@@ -85,7 +83,7 @@ pub fn of(python: &Path) -> Result<Abi, Aside> {
     seen.extend([python.to_owned(), "/etc/ld.so.cache".into()]);
     seen.extend(std::env::split_paths(&std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     let abi = match &found {
-        Ok(abi) => Some(abi.name().to_owned()),
+        Ok(abi) => Some(name_of(abi)),
         Err(Aside::NoMpi(_)) => None,
         Err(_) => return found,
     };

@@ -9,10 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Starts `program` `ranks` times and waits for all. A Python script is passed to the interpreter.
-///
-/// # Errors
-/// A team that cannot be made, a program that cannot be started, or [`CliError::Launched`]. No process is left running.
+/// Starts `program` `ranks` times and waits for all. A Python script is passed to the interpreter. No process is left running where
+/// it fails.
 pub fn run(
     ranks: usize,
     program: &OsStr,

@@ -11,7 +11,7 @@ mod profile;
 mod report;
 mod rules;
 
-use super::rank_job;
+use super::rank_job::crew;
 use crate::bench::Team;
 use crate::error::CliError;
 use crate::files::{make_room, replace};
@@ -66,9 +66,6 @@ pub struct Arguments {
 }
 
 /// Reads a size that is a multiple of 8 bytes (f64 elements).
-///
-/// # Errors
-/// A sentence that says what was expected.
 pub fn words(text: &str) -> Result<Size, String> {
     match text.parse::<Size>() {
         Ok(size) if size.0 > 0 && size.0 % 8 == 0 => Ok(size),
@@ -78,9 +75,6 @@ pub fn words(text: &str) -> Result<Size, String> {
 }
 
 /// Measures, fits, chooses, proves, runs, shows and saves.
-///
-/// # Errors
-/// A [`CliError`] when this machine cannot be measured, ranks fail, or nothing can be kept.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.rules.are_asked() {
         return rules::run(arguments, session);
@@ -155,7 +149,6 @@ struct Raced {
     usual: Option<BaselineState>,
     /// True if processes can access each other's memory.
     reach: bool,
-    /// The winner of each case.
     won: BTreeMap<Case, Candidate>,
     rows: Vec<ChoiceObject>,
 }
@@ -334,13 +327,6 @@ impl Tune<'_> {
         }
         Ok(())
     }
-}
-
-fn crew(team: Team, config: TeamConfig) -> Result<TrialTeam, CliError> {
-    Ok(match team {
-        Team::Threads => TrialTeam::threads(config)?,
-        Team::Processes => TrialTeam::processes(config, rank_job::command()?)?,
-    })
 }
 
 /// Runs a race, and returns it with the change of the machine's state before or after it, if there was one: another plan would win in

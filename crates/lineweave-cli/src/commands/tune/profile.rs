@@ -1,6 +1,7 @@
 //! The profile of this machine: measured, and kept with the choices that exist already.
 
 use super::programme::Programme;
+use crate::commands::measure::{in_passes, probed, probes};
 use crate::error::CliError;
 use crate::files::{fuller, replace};
 use crate::session::Session;
@@ -8,39 +9,22 @@ use lineweave::settings::Settings;
 use lineweave::tuning::remove_kept;
 use lineweave_core::profile::Profile;
 use lineweave_core::select::Choices;
-use lineweave_core::units::Nanos;
-use lineweave_tune::measure::{measure, ProbeSet};
+use lineweave_tune::measure::ProbeSet;
 use std::path::Path;
 
-/// Steps of a progress bar over something continuous.
-const STEPS: u64 = 1000;
-
 /// Measures this machine, with a progress bar.
-///
-/// # Errors
-/// A [`CliError`] when it cannot be measured.
 pub fn measured(
     programme: &Programme,
     quick: bool,
     settings: &Settings,
     session: &Session,
 ) -> Result<Profile, CliError> {
-    let set = ProbeSet::of_this_machine(settings)?;
-    let set = if quick { set.quick() } else { set };
+    let set = probes(settings, quick)?;
     let set = ProbeSet { budget: programme.probing().min(set.budget), ..set };
-    let bar = session.out.progress(STEPS);
-    let profile = measure(&set, &mut |progress| {
-        bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
-        bar.set_message(format!("pass {}: {} {}", progress.pass, progress.cell, Nanos(progress.median_ns)));
-    });
-    bar.finish_and_clear();
-    Ok(profile?)
+    probed(&set, session, in_passes)
 }
 
 /// Keeps the profile, unless the existing one has more samples.
-///
-/// # Errors
-/// [`CliError::Write`].
 pub fn save_profile(file: &Path, profile: &Profile, session: &Session) -> Result<(), CliError> {
     if fuller(file, profile) {
         session.out.warn(&format!("{} has more samples and stays", file.display()));

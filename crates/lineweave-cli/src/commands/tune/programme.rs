@@ -36,7 +36,6 @@ pub type Case = (Collective, usize);
 
 /// The cases that are raced, and the time for them.
 pub struct Programme {
-    /// Numbers of ranks.
     pub ranks: Vec<usize>,
     sizes: Vec<usize>,
     /// Sizes that are raced only where their neighbours differ.

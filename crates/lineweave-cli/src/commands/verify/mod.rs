@@ -3,7 +3,7 @@
 mod sweep;
 
 use crate::error::CliError;
-use crate::question::{given, param, read_plan, Param, Where};
+use crate::question::{given, length, param, read_plan, Param, Where};
 use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::algorithm::spec::Spec;
@@ -165,9 +165,6 @@ impl Totals {
 }
 
 /// Verifies the target.
-///
-/// # Errors
-/// [`CliError::Refuted`] when a plan is wrong, after the counter-examples were printed.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let most = match arguments.mutate {
         true => RANKS_CHANGED,
@@ -270,11 +267,7 @@ fn one(
     (algorithm, spec): &Written,
     session: &mut Session,
 ) -> Result<Plan, CliError> {
-    let bytes = match arguments.bytes.or(arguments.place.longest()) {
-        Some(size) => size.0,
-        None if collective.moves_data() => return Err(CliError::NoBytes(collective)),
-        None => 0,
-    };
+    let bytes = length(arguments.bytes.or(arguments.place.longest()), collective, CliError::NoBytes)?;
     let topology = session.topology()?;
     let question = arguments.place.question(session, collective, bytes, &topology, usize::MAX)?;
     let window = spec.window.map_or(question.bytes, |window| window.min(question.bytes));

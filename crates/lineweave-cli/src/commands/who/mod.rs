@@ -75,9 +75,6 @@ struct RankRow<'a> {
 }
 
 /// Shows the teams.
-///
-/// # Errors
-/// [`CliError::Runtime`] when a process cannot be inspected; [`CliError::NoTeam`] when it has no team.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let mut late = Late::default();
     let mut before = Instant::now();

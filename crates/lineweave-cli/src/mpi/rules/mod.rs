@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 pub struct Rule {
     /// Shortest length, in bytes of the message or of a block.
     pub from: u64,
-    /// Longest length.
     pub to: u64,
     /// The algorithm; `None` leaves the choice to the library.
     pub choice: Option<Algorithm>,
@@ -27,16 +26,13 @@ pub struct Rule {
 /// The rules for a number of ranks, from length 0 on without a gap.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Team {
-    /// Number of ranks.
     pub ranks: usize,
-    /// The rules, by length.
     pub rules: Vec<Rule>,
 }
 
 /// The rules of a collective.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// The collective.
     pub collective: Collective,
     /// The rules by number of ranks, the least first.
     pub teams: Vec<Team>,
@@ -71,9 +67,6 @@ pub fn can_say(flavour: Flavour, algorithm: &Algorithm) -> bool {
 
 /// Returns the settings and files that make a library choose by these tables: files lie beside `script`, which will
 /// hold the `export` lines.
-///
-/// # Errors
-/// [`HostError::Nothing`] where the library lacks the data that its rules are made from.
 pub fn write(flavour: Flavour, mpi: &Mpi, tables: &[Table], script: &Path) -> Result<Written, HostError> {
     let tables: Vec<&Table> = tables.iter().filter(|t| !t.teams.is_empty()).collect();
     if tables.is_empty() {

@@ -64,17 +64,11 @@ pub struct Timer {
 
 impl Timer {
     /// Starts `ranks` threads.
-    ///
-    /// # Errors
-    /// A [`CliError`] when this machine cannot run such a team.
     pub fn new(ranks: usize, session: &mut Session) -> Result<Timer, CliError> {
         Ok(Timer { crew: team(ranks, false, session)? })
     }
 
     /// Times every row whose plan can be made, back to back and alone. A plan that the team refuses has no time.
-    ///
-    /// # Errors
-    /// [`CliError::TrialTeam`] when a rank fails.
     pub fn time(&mut self, question: &Question, rows: &[Row]) -> Result<Times, CliError> {
         let mut batches: BTreeMap<(&str, bool), Vec<f64>> = BTreeMap::new();
         let mut barriers = Vec::new();

@@ -78,9 +78,6 @@ struct Case {
 }
 
 /// Computes the predictions, measures where asked to, and shows the result.
-///
-/// # Errors
-/// A [`CliError`]: no profile, a model's value that the machine does not know, or ranks that fail.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let collective = arguments.collective;
     let sizes: Vec<usize> = match (collective.moves_data(), arguments.bytes.is_empty()) {

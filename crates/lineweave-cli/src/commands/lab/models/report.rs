@@ -60,20 +60,15 @@ struct PrintedObject {
 /// The facts that all rows have in common.
 #[derive(Serialize)]
 pub struct Head<'a> {
-    /// Source of the costs.
     pub costs: &'a str,
     /// Placement of ranks, where cores have several hardware threads.
     pub placed: Option<&'a str>,
     /// Distance between the ranks.
     pub level: &'a str,
-    /// The file of the drawing.
     pub file: Option<&'a str>,
 }
 
 /// Shows everything.
-///
-/// # Errors
-/// [`CliError::Output`].
 pub fn report(
     head: &Head,
     estimates: &Estimates,

@@ -44,9 +44,6 @@ pub struct Arguments {
 }
 
 /// Measures, fits and shows.
-///
-/// # Errors
-/// [`CliError::Host`]; [`CliError::Write`] when the drawing cannot be kept.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let order = Order {
         launcher: &arguments.launcher,

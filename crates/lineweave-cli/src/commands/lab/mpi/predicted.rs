@@ -12,7 +12,6 @@ const LONG: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
 /// One algorithm at one length.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Collective.
     pub collective: Collective,
     /// The library's name of the algorithm.
     pub algorithm: String,
@@ -31,13 +30,10 @@ pub struct Row {
 /// The errors of a model.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Wrong {
-    /// The name of the model.
     pub model: &'static str,
     /// The collective; `None` for all together.
     pub collective: Option<Collective>,
-    /// Shortest length.
     pub from_bytes: u64,
-    /// Longest length.
     pub to_bytes: u64,
     /// Number of pairs of a measured and a predicted time.
     pub pairs: usize,
@@ -50,13 +46,10 @@ pub struct Wrong {
 /// A range of lengths at which the default is one algorithm.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Named {
-    /// Collective.
     pub collective: Collective,
     /// `measured` where the candidates are the library's own algorithms, forced; else the model that predicts their times.
     pub by: &'static str,
-    /// Shortest length.
     pub from_bytes: u64,
-    /// Longest length.
     pub to_bytes: u64,
     /// The library's name of the algorithm.
     pub algorithm: String,
@@ -69,11 +62,8 @@ pub struct Named {
 /// The time of the default algorithm.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Default {
-    /// Collective.
     pub collective: Collective,
-    /// Length.
     pub bytes: u64,
-    /// Measured time.
     pub measured_ns: f64,
 }
 
@@ -82,7 +72,6 @@ pub struct Default {
 pub struct Study {
     /// Algorithms by length.
     pub rows: Vec<Row>,
-    /// The times of the defaults.
     pub defaults: Vec<Default>,
     /// Errors of the models: over all lengths, then over messages alone, then by collective.
     pub errors: Vec<Wrong>,

@@ -61,9 +61,6 @@ pub struct Report<'a> {
 }
 
 /// Shows the whole report.
-///
-/// # Errors
-/// [`CliError::Output`].
 pub fn show(report: &Report, session: &mut Session) -> Result<(), CliError> {
     match session.out.is_json() {
         true => objects(report, &mut session.out),

@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::error::CliError;
 use crate::machines;
 use crate::output::table;
-use crate::session::{load_machine, Session};
+use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::plan::PlanError;
@@ -65,8 +65,8 @@ impl Compared {
 
 /// Compares on one machine, or on all whose pairs were measured.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let machines = match session.machine_option().map(str::to_owned) {
-        Some(name) => vec![load_machine(&name)?],
+    let machines = match session.machine()? {
+        Some(machine) => vec![machine],
         None => {
             let beside = machines::beside()?.into_iter();
             beside.map(|(path, machine)| machines::with_matrix(&path, machine)).collect::<Result<_, _>>()?
@@ -79,8 +79,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let (mut near, mut behind) = (0, Vec::new());
     for machine in &machines {
         bar.set_message(machine.name.clone());
-        let topology =
-            machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+        let topology = machines::topology(machine)?;
         let ranks = arguments.ranks.map_or(topology.cpus.len(), |n| n as usize);
         if arguments.collective.rooted() && arguments.root >= ranks {
             return Err(PlanError::RootOutOfRange { root: arguments.root, ranks }.into());

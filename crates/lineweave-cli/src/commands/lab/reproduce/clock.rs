@@ -1,6 +1,7 @@
 //! The clock that times the points of a study: this machine, or a described one in virtual time.
 
 use crate::commands::lab::teams::{self, question};
+use crate::commands::measure::{probed, probes};
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave::settings::Settings;
@@ -15,7 +16,6 @@ use lineweave_lab::closed_form::window;
 use lineweave_lab::reproduce::{Point, Task};
 use lineweave_lab::simulate::measuring::{self, recovered, Recovered};
 use lineweave_lab::simulate::{coherent, simulate, Options};
-use lineweave_tune::measure::{measure, ProbeSet};
 use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
 
 /// Fewest windows of each point; a point with a wide interval gets more.
@@ -23,8 +23,6 @@ pub const ROUNDS: usize = 3;
 const MOST_ROUNDS: usize = 24;
 /// Runs in virtual time: a first one by itself, and one that follows it.
 const RUNS: usize = 2;
-/// Steps of the progress bar.
-const STEPS: u64 = 1000;
 
 /// The machine that points are timed on.
 pub enum Clock {
@@ -36,23 +34,12 @@ pub enum Clock {
 
 impl Clock {
     /// Returns the profile that the probes measure.
-    ///
-    /// # Errors
-    /// A [`CliError`] when the machine cannot be measured.
     pub fn profile(&self, quick: bool, session: &mut Session) -> Result<Profile, CliError> {
         let settings = match self {
             Clock::Described(machine) => return Ok(measuring::measure(machine)?),
             Clock::Here { settings, .. } => settings,
         };
-        let set = ProbeSet::of_this_machine(settings)?;
-        let set = if quick { set.quick() } else { set };
-        let bar = session.out.progress(STEPS);
-        let profile = measure(&set, &mut |progress| {
-            bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
-            bar.set_message(format!("probes: {}", progress.cell));
-        });
-        bar.finish_and_clear();
-        Ok(profile?)
+        probed(&probes(settings, quick)?, session, |progress| format!("probes: {}", progress.cell))
     }
 
     /// Returns the parameters of a description as a fit recovers them; `None` on this machine, whose true parameters
@@ -68,9 +55,6 @@ impl Clock {
     }
 
     /// Measures one point, or returns `None` where its plan is refused.
-    ///
-    /// # Errors
-    /// A [`CliError`] when a team cannot be started, or a rank fails.
     pub fn point(&mut self, task: &Task, session: &mut Session) -> Result<Option<Point>, CliError> {
         match self {
             Clock::Described(machine) => Ok(in_virtual_time(machine, task)),

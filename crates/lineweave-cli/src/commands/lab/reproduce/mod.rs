@@ -12,9 +12,10 @@ use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::interrupt;
-use crate::node::NodeInfo;
+use crate::machines;
+use crate::node::{self, NodeInfo};
 use crate::output::table;
-use crate::session::{load_machine, load_profile, Session};
+use crate::session::{load_profile, Session};
 use clock::{Clock, ROUNDS};
 use lineweave_core::profile::Profile;
 use lineweave_core::topology::{Placement, Topology};
@@ -106,17 +107,11 @@ impl Kept {
 }
 
 /// Measures the missing points, and writes all results.
-///
-/// # Errors
-/// [`LabError::NoStudy`], [`LabError::OtherPoints`], or the reason why this machine cannot be measured or a file cannot be
-/// written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (study, paper) = find(&arguments.paper)?;
-    let (mut clock, topology, name) = match session.machine_option().map(str::to_owned) {
-        Some(name) => {
-            let machine = load_machine(&name)?;
-            let topology =
-                machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+    let (mut clock, topology, name) = match session.machine()? {
+        Some(machine) => {
+            let topology = machines::topology(&machine)?;
             let title = format!("{}, in virtual time", machine.title);
             (Clock::Described(Box::new(machine)), one_a_core(topology), title)
         }
@@ -200,8 +195,7 @@ fn limits(here: &Here) -> String {
 
 /// Returns a warning if the machine is busy with something else.
 fn busy(cpus: usize) -> Option<String> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    let load = node::load()?;
     (load > BUSY * cpus as f64).then(|| {
         format!("this machine is busy with other work (load {load:.1} on {cpus} CPUs): times are longer than on a quiet one")
     })

@@ -3,7 +3,7 @@
 use crate::commands::lab::LabError;
 use crate::error::CliError;
 use crate::question::Place;
-use crate::session::{load_machine, Session};
+use crate::session::Session;
 use lineweave_core::machine::{Arbiter, Dimensions, Machine};
 use lineweave_lab::simulate::mesh::FlagCost;
 
@@ -39,12 +39,8 @@ pub struct On {
 }
 
 /// Returns the machine of the given name, with other dimensions where they are given.
-///
-/// # Errors
-/// A [`CliError`] when no machine is given, it is no mesh, or it would have more controllers than tiles.
 pub fn machine(on: &On, session: &mut Session) -> Result<Machine, CliError> {
-    let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
-    let machine = load_machine(&name)?;
+    let machine = session.machine()?.ok_or(CliError::NoMachine)?;
     match on.mesh {
         None => Ok(machine),
         Some(dimensions) => {

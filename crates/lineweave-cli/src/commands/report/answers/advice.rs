@@ -2,21 +2,17 @@
 
 use super::{time, times, Answer, Asked, MOST};
 use crate::commands::report::subject::Subject;
-use crate::commands::report::Figure;
 use crate::doctor::{examine, Verdict};
 use crate::error::CliError;
 use crate::node::NodeInfo;
 use lineweave_core::collective::Collective;
 use lineweave_core::topology::Topology;
-use lineweave_lab::draw::{self, Row, Sign};
+use lineweave_lab::draw::{Row, Sign};
 
 /// Findings of `lineweave doctor` that are shown.
 const FOUND: usize = 3;
 
 /// Returns the answer: the fastest placement of ranks, and findings of the doctor.
-///
-/// # Errors
-/// A [`CliError`] where a call cannot be chosen.
 pub fn answer(subject: &Subject) -> Result<Answer, CliError> {
     let cpus = subject.topology.cpus.len();
     let mut cores = subject.topology.clone();
@@ -71,13 +67,6 @@ pub fn answer(subject: &Subject) -> Result<Answer, CliError> {
             more.extend(advice.take(FOUND).map(|f| format!("{}: {}; {}.", f.what, f.found, f.advice)));
         }
     }
-    let svg = draw::rows("An allreduce of 8 B, by placement", &rows, time);
-    let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
-    Ok(Answer {
-        id: "advice",
-        question: "What should I set?",
-        sentence,
-        figure: Some(Figure::new(svg, format!("{says}."))),
-        more,
-    })
+    let title = "An allreduce of 8 B, by placement";
+    Ok(Answer::of("advice", "What should I set?", sentence, title, &rows, more))
 }

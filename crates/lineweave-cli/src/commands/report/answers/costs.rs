@@ -2,11 +2,10 @@
 
 use super::{time, Answer, Asked, MOST, TEAM};
 use crate::commands::report::subject::Subject;
-use crate::commands::report::Figure;
 use crate::error::CliError;
 use crate::threads::on_all_cpus;
 use lineweave_core::collective::Collective;
-use lineweave_lab::draw::{self, Row, Sign};
+use lineweave_lab::draw::{Row, Sign};
 
 /// Calls that represent all others.
 const CALLS: [(Collective, usize); 4] = [
@@ -17,9 +16,6 @@ const CALLS: [(Collective, usize); 4] = [
 ];
 
 /// Returns these calls among two ranks, some ranks and all ranks.
-///
-/// # Errors
-/// A [`CliError`] where a call cannot be chosen.
 pub fn calls(subject: &Subject) -> Result<Vec<Asked>, CliError> {
     let all = subject.topology.cpus.len().min(MOST);
     let mut ranks = vec![2, (all / 4).next_power_of_two(), all];
@@ -48,8 +44,6 @@ pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
         _ => "as measured, or else predicted",
     };
     let sentence = format!("Among {most} processes, {how}: {}.", told.join(", "));
-    let svg = draw::rows("A call of processes, by ranks", &rows, time);
-    let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
     let mut more = Vec::new();
     match &subject.record {
         Some(record) => more.push(format!(
@@ -74,13 +68,8 @@ pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
                 .to_owned(),
         );
     }
-    Answer {
-        id: "costs",
-        question: "What does communication cost?",
-        sentence,
-        figure: Some(Figure::new(svg, format!("{says}."))),
-        more,
-    }
+    let title = "A call of processes, by ranks";
+    Answer::of("costs", "What does communication cost?", sentence, title, &rows, more)
 }
 
 fn row(subject: &Subject, asked: &Asked) -> Row {

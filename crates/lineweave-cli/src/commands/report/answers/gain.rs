@@ -3,13 +3,12 @@
 use super::{time, times, Answer, Asked};
 use crate::calls::posed;
 use crate::commands::report::subject::{question, Subject};
-use crate::commands::report::Figure;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::select::predict;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::Bytes;
-use lineweave_lab::draw::{self, Row, Sign};
+use lineweave_lab::draw::{Row, Sign};
 
 /// Rows that are drawn at most.
 const ROWS: usize = 12;
@@ -63,10 +62,8 @@ fn measured(subject: &Subject, question: &'static str) -> Option<Answer> {
         times(mean)
     );
     rows.truncate(ROWS);
-    let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
-    let svg = draw::rows("lineweave (measured) and others", &rows, time);
     let more = vec![format!("By {}.", record.name)];
-    Some(Answer { id: "gain", question, sentence, figure: Some(Figure::new(svg, format!("{says}."))), more })
+    Some(Answer::of("gain", question, sentence, "lineweave (measured) and others", &rows, more))
 }
 
 fn predicted(subject: &Subject, calls: &[Asked], asked: &'static str) -> Answer {
@@ -107,13 +104,7 @@ fn predicted(subject: &Subject, calls: &[Asked], asked: &'static str) -> Answer 
     } else {
         "On the machine itself `lineweave bench` times it beside OpenMP and your MPI, and `lineweave report --record FILE` shows that here."
     };
-    let svg = draw::rows(&format!("Chosen, and a textbook's, among {most}"), &rows, time);
-    let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
-    Answer {
-        id: "gain",
-        question: asked,
-        sentence: format!("No MPI or OpenMP was timed beside it.{gain}"),
-        figure: Some(Figure::new(svg, format!("{says}."))),
-        more: vec![how.to_owned()],
-    }
+    let sentence = format!("No MPI or OpenMP was timed beside it.{gain}");
+    let title = format!("Chosen, and a textbook's, among {most}");
+    Answer::of("gain", asked, sentence, &title, &rows, vec![how.to_owned()])
 }

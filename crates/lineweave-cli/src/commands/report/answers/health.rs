@@ -3,12 +3,11 @@
 use super::{time, Answer};
 use crate::commands::report::plots::measured_pairs;
 use crate::commands::report::subject::Subject;
-use crate::commands::report::Figure;
 use crate::node;
 use lineweave_core::machine::nearest;
 use lineweave_core::model::Model;
 use lineweave_core::topology::{Cpu, Level};
-use lineweave_lab::draw::{self, Row, Sign};
+use lineweave_lab::draw::{Row, Sign};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Distance beyond the quartiles of its level at which a pair is an outlier, as a multiple of the distance between them; at
@@ -89,20 +88,12 @@ pub fn answer(subject: &Subject) -> Answer {
         }
         rows.push(Row { label: format!("line read, same {level}"), signs, note: time(read.value) });
     }
-    let svg = draw::rows("Between two CPUs", &rows, time);
-    let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
     let mut more = noticed(subject);
     if let Some((name, _)) = theirs {
         more.push(format!("Beside it: the published costs of {name}, the description nearest to this CPU."));
     }
     let sentence = sentence(subject, &bands);
-    Answer {
-        id: "health",
-        question: "Is this machine healthy?",
-        sentence,
-        figure: Some(Figure::new(svg, format!("{says}."))),
-        more,
-    }
+    Answer::of("health", "Is this machine healthy?", sentence, "Between two CPUs", &rows, more)
 }
 
 fn sentence(subject: &Subject, bands: &BTreeMap<Level, Band>) -> String {

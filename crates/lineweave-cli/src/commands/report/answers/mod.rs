@@ -14,6 +14,7 @@ use crate::error::CliError;
 use lineweave_core::collective::Collective;
 use lineweave_core::topology::{Shape, Topology};
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::draw::{self, Row};
 
 /// A question and its answer.
 #[derive(Debug)]
@@ -23,9 +24,25 @@ pub struct Answer {
     pub question: &'static str,
     /// The answer in one sentence.
     pub sentence: String,
-    pub figure: Option<Figure>,
+    pub figure: Figure,
     /// Further facts about it.
     pub more: Vec<String>,
+}
+
+impl Answer {
+    /// Returns an answer whose figure has these rows, and says them in words.
+    fn of(
+        id: &'static str,
+        question: &'static str,
+        sentence: String,
+        title: &str,
+        rows: &[Row],
+        more: Vec<String>,
+    ) -> Answer {
+        let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
+        let figure = Figure::new(draw::rows(title, rows, time), format!("{says}."));
+        Answer { id, question, sentence, figure, more }
+    }
 }
 
 /// The kind of team that the answers are about.
@@ -34,9 +51,6 @@ const TEAM: &str = "processes";
 const MOST: usize = 64;
 
 /// Returns all answers.
-///
-/// # Errors
-/// A [`CliError`] where a call cannot be chosen.
 pub fn answers(subject: &Subject) -> Result<Vec<Answer>, CliError> {
     let costs = costs::calls(subject)?;
     Ok(vec![

@@ -66,9 +66,6 @@ impl Compared {
 }
 
 /// Launches without and with these variables in turns.
-///
-/// # Errors
-/// [`CliError::Malformed`] where there are no variables; the error of a launch.
 pub fn alternate(
     rounds: usize,
     variables: &Variables,
@@ -116,9 +113,6 @@ pub fn compared(cells: &[Cell], default: &Curves, ruled: &Curves) -> Vec<Compare
 }
 
 /// Shows the comparison, and returns the number of slower cells.
-///
-/// # Errors
-/// [`CliError::Output`].
 pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<usize, CliError> {
     let slower = cells.iter().filter(|c| c.slower).count();
     let out = &mut session.out;
@@ -162,9 +156,6 @@ pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<us
 }
 
 /// Ends a check.
-///
-/// # Errors
-/// [`CliError::Slower`] where cells are slower.
 pub fn verdict(file: &Path, slower: usize, cells: usize) -> Result<(), CliError> {
     match slower {
         0 => Ok(()),

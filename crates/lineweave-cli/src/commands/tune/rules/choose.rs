@@ -22,7 +22,6 @@ const RIGHT: f64 = 1.05;
 /// An algorithm and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Best {
-    /// The algorithm.
     pub algorithm: Algorithm,
     /// The median of its times in ns.
     pub nanos: f64,
@@ -35,11 +34,8 @@ pub struct Best {
 /// The choice for one collective and length.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Choice {
-    /// Collective.
     pub collective: Collective,
-    /// Length.
     pub bytes: u64,
-    /// Time of the default algorithm.
     pub default_ns: f64,
     /// The algorithm that beats the default, if there is one.
     pub best: Option<Best>,

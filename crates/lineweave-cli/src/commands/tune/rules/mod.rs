@@ -100,10 +100,6 @@ impl ForOthers {
 }
 
 /// Measures, chooses, shows and writes settings; or checks existing ones.
-///
-/// # Errors
-/// [`CliError::Host`] and [`CliError::Openmp`]; [`CliError::Kept`] where a file with other settings exists; [`CliError::Slower`] where
-/// the checked ones are slower.
 pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
     if let Some(file) = &tune.rules.check {
         let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;

@@ -12,7 +12,7 @@ use crate::mpi::rules::{can_say, write, Table, Team};
 use crate::mpi::{
     lengths, task, with_reference, Cell, Curves, Effort, Flavour, Host, HostError, Models, Order, Runs,
 };
-use crate::output::{shell_word, table};
+use crate::output::{name_of, shell_word, table};
 use crate::script::{export_lines, exports, fact, variables, Head, Variables, WHAT};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
@@ -58,9 +58,6 @@ struct Tuned {
 }
 
 /// Measures, chooses, shows and writes rules, for each number of ranks.
-///
-/// # Errors
-/// [`CliError::Host`]; [`CliError::Kept`] where a file with other rules exists.
 pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), CliError> {
     let arguments = &tune.rules;
     let launchers = launchers(tune)?;
@@ -94,17 +91,13 @@ pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), C
         return Ok(());
     }
     let command = command(tune);
-    let head = head(&tuned, format!("lineweave tune --for {}{command}", flavour.value()), &effort)?;
+    let head = head(&tuned, format!("lineweave tune --for {}{command}", name_of(&flavour)), &effort)?;
     let text = head.script(&export_lines(&written.variables));
     let kept = Kept { script: &script, text, files: &written.files, before: "mpirun", checked: &command };
     keep(&kept, arguments.force, session)
 }
 
 /// Compares an MPI as it is and with the rules of a file, for each number of ranks.
-///
-/// # Errors
-/// [`CliError::Malformed`] for a file without `export` lines; [`CliError::Host`] when a launch fails, also by a wrong result;
-/// [`CliError::Slower`].
 pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Result<(), CliError> {
     let ruled_by = exports(text).map_err(|why| CliError::malformed(file, WHAT, why))?;
     let launchers = launchers(tune)?;
@@ -236,8 +229,8 @@ fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> 
 /// Returns the default path of the `export` lines.
 fn usual(flavour: Flavour, ranks: &[usize]) -> PathBuf {
     PathBuf::from(match ranks {
-        [ranks] => format!("{}-{ranks}.sh", flavour.value()),
-        _ => format!("{}.sh", flavour.value()),
+        [ranks] => format!("{}-{ranks}.sh", name_of(&flavour)),
+        _ => format!("{}.sh", name_of(&flavour)),
     })
 }
 

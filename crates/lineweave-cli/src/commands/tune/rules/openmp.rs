@@ -47,9 +47,6 @@ struct CellObject {
 }
 
 /// Measures, chooses, shows and writes settings.
-///
-/// # Errors
-/// [`CliError::Openmp`]; [`CliError::Kept`] where a file with other settings exists.
 pub fn run(tune: &Tune, runtime: Runtime, session: &mut Session) -> Result<(), CliError> {
     let arguments = &tune.rules;
     if !arguments.launcher.is_empty() {
@@ -85,9 +82,6 @@ pub fn run(tune: &Tune, runtime: Runtime, session: &mut Session) -> Result<(), C
 }
 
 /// Compares a runtime as it is and with the settings of a file, for each number of threads of the file that was asked for.
-///
-/// # Errors
-/// [`CliError::Malformed`] for a file of another form; [`CliError::Openmp`]; [`CliError::Slower`].
 pub fn check(
     tune: &Tune,
     runtime: Runtime,
