@@ -73,9 +73,29 @@ struct told {
 static __thread uint64_t epoch, met;
 static __thread double kept;
 
+/* Asks for the shortest time slice, as lineweave's ranks do: beside other programs a yield then costs microseconds instead of milliseconds
+ * (Linux 6.12; without it nothing changes). */
+static void shorten_slice(void) {
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } now = {0};
+    if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0 || now.policy != SCHED_OTHER || now.runtime == 0) return;
+    now.runtime = 100000;
+    syscall(SYS_sched_setattr, 0, &now, 0);
+}
+
 static inline void relax(enum wait wait) {
+    static __thread int asked;
     if (wait == NONE) return;
     if (wait == YIELD) {
+        if (!asked) {
+            asked = 1;
+            shorten_slice();
+        }
         sched_yield();
         return;
     }
