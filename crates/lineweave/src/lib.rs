@@ -13,8 +13,6 @@
 //! from them are in `lineweave_core`. Modules are declared in the order in which they may use each other.
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // Tests sleep as programs do.
 
-#[cfg(not(loom))]
-mod time_slice;
 // For the crates beside this one.
 #[doc(hidden)]
 pub mod sync;
@@ -26,6 +24,8 @@ mod cgroup;
 #[doc(hidden)]
 pub mod memory;
 mod affinity;
+#[cfg(not(loom))]
+mod time_slice;
 pub mod cpus;
 pub mod topology;
 pub mod settings;

@@ -90,16 +90,13 @@ pub fn prefetch_for_write(at: *const u8) {
     let _ = at;
 }
 
-/// Offer the CPU to whoever else can run, and little more than this once.
+/// Offer the CPU to whoever else can run.
 #[inline]
 pub fn yield_now() {
     #[cfg(loom)]
     loom::thread::yield_now();
     #[cfg(not(loom))]
-    {
-        crate::time_slice::shorten();
-        std::thread::yield_now();
-    }
+    std::thread::yield_now();
 }
 
 /// Order memory accesses for the compiler only.

@@ -1,4 +1,4 @@
-//! Time slice of a thread that yields: short, so that a yield gives away little.
+//! Time slice of a thread that yields: short where other programs have the CPU, so that a yield gives away little.
 //!
 //! On Linux a thread that yields gives up the rest of its time slice, 3 ms on a machine with 8 CPUs or more, whether or not it had begun: a rank that
 //! yields some times while it waits has lost its claim to the CPU for several slices of whatever else runs there. Where all that runs there are

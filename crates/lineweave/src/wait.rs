@@ -276,6 +276,9 @@ impl Waiter {
                 if !moves {
                     self.together.ended(ran);
                 }
+                if yields > 0 {
+                    self.slices.yielded(start);
+                }
                 return Ok(());
             }
             ran = false;
@@ -303,7 +306,7 @@ impl Waiter {
                 }
             } else if yielding {
                 let first = (yields == 0 && self.may_sleep()).then(Instant::now);
-                sync::yield_now();
+                rustix::thread::sched_yield();
                 ran = first.is_some_and(|before| before.elapsed() >= shared_cpu::RUN);
                 // A look at the clock costs a tenth of a yield: now and then, and after the first ones, which say whether other
                 // programs have the CPU.

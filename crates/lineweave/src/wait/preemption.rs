@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(1);
 /// Two lost slices within this time are no chance; a virtual machine's CPU is away for one now and then.
 const AGAIN: Duration = Duration::from_millis(50);
+/// Waits that yield between two looks at how long one took: a look at the clock takes a twentieth of a yield.
+const WAITS_A_LOOK: u32 = 4;
 /// For how long waits sleep then: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
@@ -22,6 +24,8 @@ pub(super) struct PreemptionDetector {
     last: Option<Instant>,
     /// Until when waits sleep, and for how long that was decided.
     pause: Option<(Instant, Duration)>,
+    /// Number of waits that ended after a yield.
+    yielded: u32,
 }
 
 impl PreemptionDetector {
@@ -35,6 +39,17 @@ impl PreemptionDetector {
     pub fn look(&mut self, now: Instant, gap: Duration) {
         if gap >= SLICE {
             self.lose(now);
+        }
+    }
+
+    /// Tells that a wait that began at `start` ended after a yield. Every so often its length is looked at: beside another program it is a
+    /// time slice, unless the thread has asked for a short one.
+    #[inline]
+    pub fn yielded(&mut self, start: Instant) {
+        self.yielded = self.yielded.wrapping_add(1);
+        if self.yielded % WAITS_A_LOOK == 0 && start.elapsed() >= SLICE {
+            #[cfg(not(loom))]
+            crate::time_slice::shorten();
         }
     }
 
