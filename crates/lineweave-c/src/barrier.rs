@@ -196,7 +196,7 @@ pub unsafe extern "C" fn lw_barrier_destroy(barrier: *mut lw_barrier_t) -> lw_st
             if start.elapsed() > LEAVING {
                 return Err(Failure::new(LW_ERR_BUSY, "a thread waits at the barrier"));
             }
-            lineweave::sync::yield_now();
+            std::thread::yield_now();
         }
         // SAFETY: it was initialised, and nobody waits at it any more.
         let inner = unsafe {

@@ -267,7 +267,7 @@ pub unsafe extern "C" fn lw_waitany(
             if empty {
                 return give(index, count);
             }
-            lineweave::sync::yield_now();
+            std::thread::yield_now();
         }
     })
 }

@@ -14,7 +14,7 @@ use super::timing::Samples;
 use lineweave::flag;
 use lineweave::internal::pin;
 use lineweave::internal::Scratch;
-use lineweave::sync::{spin_loop, yield_now, AtomicU64};
+use lineweave::sync::{spin_loop, AtomicU64};
 use lineweave::Error;
 use lineweave_core::profile::Unidentified;
 use lineweave_core::topology::{Cpu, Topology};
@@ -253,7 +253,7 @@ fn reach_late(flag: &AtomicU64, value: u64) -> Option<()> {
         if start.elapsed() > PATIENCE {
             return None;
         }
-        yield_now();
+        rustix::thread::sched_yield();
     }
     Some(())
 }

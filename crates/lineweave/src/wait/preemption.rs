@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(1);
 /// Two lost slices within this time are no chance; a virtual machine's CPU is away for one now and then.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Waits that yield between two looks at how long one took: a look at the clock takes a twentieth of a yield.
+/// Waits that yield between two looks at how long one took: a look at the clock costs a tenth of a yield.
 const WAITS_A_LOOK: u32 = 4;
 /// For how long waits sleep then: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -42,8 +42,8 @@ impl PreemptionDetector {
         }
     }
 
-    /// Tells that a wait that began at `start` ended after a yield. Every so often its length is looked at: beside another program it is a
-    /// time slice, unless the thread has asked for a short one.
+    /// Tells that a wait that began at `start` ended after a yield. Now and then its length is looked at: beside another program it is
+    /// a time slice, so the thread asks for a short one. So it does where ranks compute for as long, to whom that makes no difference.
     #[inline]
     pub fn yielded(&mut self, start: Instant) {
         self.yielded = self.yielded.wrapping_add(1);
@@ -112,6 +112,24 @@ mod tests {
             assert!(!slices.are_lost(now));
         }
         assert_eq!(slices.pause.map(|(_, pause)| pause), Some(PAUSES.1));
+    }
+
+    #[test]
+    fn a_thread_whose_waits_last_asks_for_a_short_slice() {
+        use crate::time_slice::tests::now_and_short;
+        std::thread::spawn(|| {
+            let (before, short) = now_and_short();
+            let mut slices = PreemptionDetector::default();
+            let mut waits_since = |start: Instant| {
+                (0..WAITS_A_LOOK).for_each(|_| slices.yielded(start));
+                now_and_short().0
+            };
+            // Of a start to come no time has passed, however long this thread loses its CPU here.
+            assert_eq!(waits_since(Instant::now() + Duration::from_secs(3600)), before);
+            assert_eq!(waits_since(Instant::now() - SLICE), short);
+        })
+        .join()
+        .expect("no panic");
     }
 
     struct Patience;
