@@ -2,7 +2,7 @@
  * The binary interface of MPICH 3.1 to 5, and so of Intel MPI, MVAPICH and Cray MPICH: handles are 32-bit numbers.
  *
  * What is here are facts of that interface, not its header, so that this library is built without an MPI.
- * tests/abi.c compares each with the real mpi.h.
+ * tests/abi.c compares constants, sizes and the handles with names with the real mpi.h.
  */
 #ifndef LWM_ABI_H
 #define LWM_ABI_H

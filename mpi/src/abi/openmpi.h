@@ -2,7 +2,7 @@
  * The binary interface of Open MPI 5 (and 4): handles are addresses of objects, the predefined ones by name in libmpi.
  *
  * What is here are facts of that interface, not its header, so that this library is built without an MPI.
- * tests/abi.c compares each with the real mpi.h.
+ * tests/abi.c compares constants, sizes and the handles with names with the real mpi.h.
  */
 #ifndef LWM_ABI_H
 #define LWM_ABI_H

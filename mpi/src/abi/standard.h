@@ -2,7 +2,7 @@
  * The standard binary interface of MPI-5: handles are addresses, the predefined ones small numbers.
  *
  * What is here are facts of that interface, not its header, so that this library is built without an MPI.
- * tests/abi.c compares each with a real mpi_abi.h.
+ * tests/abi.c compares constants, sizes and the handles with names with a real mpi_abi.h.
  */
 #ifndef LWM_ABI_H
 #define LWM_ABI_H
