@@ -31,6 +31,13 @@ impl Shared {
         self.address
     }
 
+    /// Returns the addresses, in this process, of the memory that each rank got by the same call.
+    #[getter]
+    fn addresses(&self) -> Vec<usize> {
+        let peers = self.buffer.iter().flat_map(SharedBuffer::peers);
+        peers.map(|peer| peer.cast::<u8>().as_ptr().expose_provenance()).collect()
+    }
+
     /// Returns the length in bytes.
     #[getter]
     fn bytes(&self) -> usize {

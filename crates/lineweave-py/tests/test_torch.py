@@ -1,7 +1,6 @@
 """The backend for torch.distributed, against what its calls promise, and against gloo."""
 
 import os
-import socket
 import subprocess
 import sys
 from datetime import timedelta
@@ -13,30 +12,7 @@ dist = pytest.importorskip("torch.distributed")
 if not dist.is_available():
     pytest.skip("torch without torch.distributed", allow_module_level=True)
 import torch.multiprocessing  # noqa: E402
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def enter(rank, function, size, backend, port, folder):
-    import lineweave.torch  # noqa: F401
-
-    torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group(backend, rank=rank, world_size=size, timeout=timedelta(seconds=60))
-    result = function(rank, size)
-    if folder is not None:
-        torch.save(result, os.path.join(folder, f"{backend}-{rank}"))
-    dist.barrier()
-    dist.destroy_process_group()
-
-
-def ranks(function, size, backend="lineweave", folder=None):
-    torch.multiprocessing.spawn(enter, (function, size, backend, free_port(), folder), nprocs=size)
-
+from torch_ranks import enter, free_port, ranks  # noqa: E402
 
 TYPES = [
     torch.float32,

@@ -8,6 +8,7 @@ from typing import Any, Sequence
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
 
 from lineweave import _lineweave
 from lineweave._errors import BadArgument, BadType
@@ -75,11 +76,26 @@ class Done(dist.Work):
         return future
 
 
-def done(opts: Any, tensors: Sequence[Any]) -> Done | None:
-    # A caller that does not ask for work accepts `None` (distributed_c10d), and making it costs more than a small collective.
-    if opts is not None and not getattr(opts, "asyncOp", True):
+# Since the options of every call say if work is asked for, distributed_c10d accepts `None` where it is not. Earlier (torch 2.6) it calls `wait` on it,
+# and torch's C++ keeps no work whose object is Python's: `wait` would wait for ever.
+_IS_RECENT = hasattr(dist.AllreduceOptions(), "asyncOp")
+
+
+def _future_done(tensors: Sequence[Any]) -> Any:
+    """Returns work in C++ that is over."""
+    future: torch.futures.Future[Any] = torch.futures.Future()
+    future.set_result(list(tensors))
+    return _create_work_from_future(future)
+
+
+over = Done if _IS_RECENT else _future_done
+
+
+def done(opts: Any, tensors: Sequence[Any]) -> Any:
+    # Making it costs more than a small collective.
+    if _IS_RECENT and opts is not None and not getattr(opts, "asyncOp", True):
         return None
-    return Done(tensors)
+    return over(tensors)
 
 
 def _refuse(tensor: torch.Tensor) -> BadType:
@@ -148,7 +164,7 @@ def fold(team: Team, collective: int, tensor: torch.Tensor, op: Any, root: int) 
 
 def reduction(team: Team) -> Any:
     """`allreduce` of a process group on a team: by the extension, but for tensors about which it would have to ask in Python."""
-    return _lineweave.TensorReduction(team, list(_BY_HASH.items()), partial(_asked, team), Done)
+    return _lineweave.TensorReduction(team, list(_BY_HASH.items()), partial(_asked, team), over)
 
 
 def _asked(team: Team, tensors: list[torch.Tensor], opts: Any) -> Any:

@@ -18,6 +18,7 @@ except ImportError as error:
         f"lineweave.torch needs torch with torch.distributed, which cannot be imported: {error}; pip install torch"
     ) from error
 
+from lineweave import _torch_symmetric
 from lineweave._errors import BadArgument
 from lineweave._team import fresh_name
 from lineweave._torch_inference import (
@@ -32,7 +33,7 @@ from lineweave._torch_inference import (
 )
 from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
-from lineweave._torch_reductions import ALLREDUCE, OPERATOR_NAMES, Done, done, flat_of, fold, numbers, reduction
+from lineweave._torch_reductions import ALLREDUCE, OPERATOR_NAMES, done, flat_of, fold, numbers, reduction
 from lineweave._torch_team import Group, meet
 
 __all__ = [
@@ -279,11 +280,16 @@ class ProcessGroupLineweave(Group):
         return FromAnyone(self, tensors, tag)
 
 
-def _create(store: Any, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
+def _create(store: Any, rank: int, size: int, timeout: timedelta) -> Group:
     members = nodes(store, rank, size)
+    group: Group
     if len(members) > 1:
-        return ProcessGroupNodes(store, rank, size, timeout, members)
-    return ProcessGroupLineweave(store, rank, size, timeout)
+        group = ProcessGroupNodes(store, rank, size, timeout, members)
+    else:
+        group = ProcessGroupLineweave(store, rank, size, timeout)
+    group._store, group._timeout, group._create = store, timeout, _create
+    return group
 
 
 dist.Backend.register_backend("lineweave", _create, devices=["cpu"])
+_torch_symmetric.serve()

@@ -17,6 +17,8 @@ use std::ptr::NonNull;
 pub struct SharedBuffer<T> {
     part: Part,
     len: usize,
+    /// Where each rank's buffer begins in the heap, and its bytes.
+    parts: Box<[(usize, usize)]>,
     elements: PhantomData<T>,
 }
 
@@ -31,6 +33,30 @@ impl<T> SharedBuffer<T> {
             0 => NonNull::dangling().as_ptr(),
             _ => self.part.start().cast(),
         }
+    }
+
+    /// Returns the buffers that all ranks got by the same call of [`Communicator::alloc`], by rank, where they lie in this process. It is the
+    /// memory itself: what a rank writes is seen here, also while it is written. A rank's pages are given back when it drops its buffer;
+    /// what is read there from then on is zero.
+    ///
+    /// ```
+    /// let read = lineweave::team::threads(2, |mut comm| {
+    ///     let mut own = comm.alloc::<u32>(4)?;
+    ///     own.fill(comm.rank() as u32 + 1);
+    ///     comm.barrier()?;
+    ///     // SAFETY: no rank writes between the two barriers.
+    ///     let read: Vec<u32> = own.peers().map(|peer| unsafe { peer.as_ref()[3] }).collect();
+    ///     comm.barrier()?;
+    ///     Ok(read)
+    /// })?;
+    /// assert_eq!(read, [[1, 2], [1, 2]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn peers(&self) -> impl Iterator<Item = NonNull<[T]>> + '_ {
+        self.parts.iter().map(|&(offset, bytes)| {
+            let start = NonNull::new(self.part.peer(offset).cast()).expect("a mapping does not begin at address 0");
+            NonNull::slice_from_raw_parts(start, bytes / size_of::<T>().max(1))
+        })
     }
 }
 
@@ -129,6 +155,7 @@ impl Communicator {
             }
             (None, _) => return Err(Error::NotMade { what: WHAT, rank: 0 }),
         };
+        let head = allotted.head;
         let part = self.engine().claim_part(allotted, starts[rank], bytes);
         let mut able = vec![0u8; ranks];
         self.tell_all(&[u8::from(part.is_ok())], &mut able).map_err(|e| e.during(WHAT))?;
@@ -137,7 +164,8 @@ impl Communicator {
             return Err(Error::NotMade { what: WHAT, rank });
         }
         self.engine().ask_for_shared(true);
-        Ok(SharedBuffer { part, len: count, elements: PhantomData })
+        let parts = starts.iter().zip(&asked).map(|(start, &bytes)| (head + start, bytes as usize)).collect();
+        Ok(SharedBuffer { part, len: count, parts, elements: PhantomData })
     }
 
     /// Makes long calls of this communicator find out whether all ranks give shared buffers, or stops that; returns whether they did

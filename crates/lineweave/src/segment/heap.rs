@@ -206,8 +206,14 @@ pub(crate) struct Part {
 impl Part {
     /// The first byte.
     pub fn start(&self) -> *mut u8 {
-        // SAFETY: within the mapping: the first rank found room for it there.
-        unsafe { self.heap.0.base.as_ptr().add(self.offset) }
+        self.peer(self.offset)
+    }
+
+    /// The first byte of another rank's part of the allocation, in this process; `offset` is where that begins in the heap.
+    pub fn peer(&self, offset: usize) -> *mut u8 {
+        assert!(offset <= self.heap.0.span, "a part of the shared heap begins at {offset}, behind its end");
+        // SAFETY: within the mapping, as just seen.
+        unsafe { self.heap.0.base.as_ptr().add(offset) }
     }
 }
 
