@@ -127,6 +127,9 @@ static bool come(const struct lwm_comm *comm, struct attempt it)
         }
         /* What each rank spent is added before it comes. */
     } while (!__atomic_compare_exchange_n(it.state, &state, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    if (next & OVER) return false;
+    /* Ranks that form the team now also wait for each other in this call. */
+    lwm_waits();
     for (unsigned turns = 0;; turns++) {
         /* No rank goes on to the next attempt from one that was decided so. */
         if (ATTEMPT(next) == it.number && next & FORMS) return true;

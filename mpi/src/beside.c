@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* How far ahead an attempt looks: so many times as many calls as were made since the threads agreed last. */
-enum { AHEAD = 4 };
+/* The longest pause after an attempt that was withdrawn. */
+enum { LONGEST_NS = 20000000 };
 
 enum progress { FORMS, FORMED, FAILED };
 struct lwm_beside {
@@ -83,18 +83,21 @@ static bool change_over(struct lwm_forming *f)
     /* The others see this once they have heard of it in the collective. */
     if (f->rank == 0) __atomic_store_n(word, 0, __ATOMIC_RELAXED);
     if (!most_calls(f, before)) return false;
-    for (uint64_t attempt = 1; attempt <= LWM_ATTEMPTS; attempt++) {
+    struct timespec pause = {0, 20000};
+    for (uint64_t attempt = 1;; attempt++) {
         uint64_t at[LWM_CHANGES];
         if (!most_calls(f, most)) return false;
         for (int i = 0; i < LWM_CHANGES; i++) {
-            at[i] = most[i] + 1 + AHEAD * (most[i] - before[i]);
+            at[i] = lwm_change_next(most[i], before[i], attempt + 1);
             before[i] = most[i];
         }
         lwm_change_try(change, word, f->size, attempt, at);
         enum lwm_outcome outcome = await(f, word, attempt);
+        /* A rank that does not go on says so in the next collective, for which the others wait. */
         if (outcome != LWM_WITHDRAWN) return outcome == LWM_AGREED;
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < LONGEST_NS) pause.tv_nsec *= 2;
     }
-    return false;
 }
 
 static uint64_t processor_ns(void)
@@ -104,14 +107,16 @@ static uint64_t processor_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void carry_out(struct lwm_forming *f)
+/* Forms the team and changes over, in a thread or within a call. */
+static void carry_out(struct lwm_forming *f, bool within)
 {
     uint64_t began = lwm_now_ns(), worked = processor_ns();
     bool fine = lwm_forming_make(f, NULL);
     __atomic_fetch_sub(&meeting, 1, __ATOMIC_RELEASE);
     fine = fine && change_over(f);
     if (!fine) lwm_agree_give_up(f->word);
-    lwm_team_cost(processor_ns() - worked, lwm_now_ns() - began, LWM_BESIDE_NS);
+    /* The call counts its own time. */
+    lwm_team_cost(processor_ns() - worked, within ? 0 : lwm_now_ns() - began, LWM_BESIDE_NS);
     pthread_mutex_lock(&lock);
     __atomic_store_n(&f->beside->progress, fine ? FORMED : FAILED, __ATOMIC_RELEASE);
     bool left = f->beside->left;
@@ -121,7 +126,7 @@ static void carry_out(struct lwm_forming *f)
 
 static void in_thread(void *forming)
 {
-    carry_out(forming);
+    carry_out(forming, false);
     pthread_mutex_lock(&lock);
     threads--;
     pthread_cond_broadcast(&ended);
@@ -139,16 +144,12 @@ static bool start(struct lwm_forming *f)
 
 void lwm_beside_begin(struct lwm_comm *comm, struct lwm_forming *f)
 {
-    static bool said;
     /* A program may have started a call already that another rank starts after this one. */
     for (int i = 0; i < LWM_CHANGES; i++) f->beside->change.calls[i] = comm->numbers[i];
     comm->forming = f;
     comm->way = LWM_FORMS;
     __atomic_fetch_add(&meeting, 1, __ATOMIC_RELAXED);
-    if (start(f)) return;
-    if (!said && lwm_world_rank == 0) lwm_say("rank 0 may start no thread: teams form within calls");
-    said = true;
-    carry_out(f);
+    if (!start(f)) carry_out(f, true);
 }
 
 bool lwm_beside_is_due(struct lwm_forming *f)

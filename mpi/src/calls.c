@@ -113,7 +113,7 @@ static void decide(struct lwm_call *call, const long long sums[3])
     lwm_race_settle(race, sums[0] > sums[1] + sums[1] / 50, sums[2] != 0);
     race->calls = race->turn = race->turn_ns = race->half_ns = 0;
     memset(race->best_ns, 0, sizeof race->best_ns);
-    if (race->planned == LWM_PLANNED) {
+    if (race->planned >= LWM_FIRST_PLANNED) {
         race->decided = call->comm->decided = true;
         lwm_verdict_remember(lwm_verdict_name(call->comm, call->kind, call->race_class), lwm_verdict_now(race));
     }
@@ -205,13 +205,13 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
     struct lwm_comm *comm = call->comm;
     call->bytes = bytes;
     call->size_class = lwm_class(bytes);
+    call->race_class = alike ? lwm_race_class(bytes) : 0;
+    struct lwm_race *race = &comm->races[call->kind][call->race_class];
+    if (LWM_UNLIKELY(race->left == 0) && alike) race->pace = call->race_class > 0 ? (uint8_t)call->race_class : SHORT;
+    /* Where the host has won, nobody needs plans before the next contest. */
+    bool needs = race->planned != LWM_PLANNED && alike && (race->left == 0 || !race->host);
+    if (LWM_UNLIKELY(needs) && !lwm_planning_came(call, race)) return lwm_leave(call, LWM_WHY_PLANS);
     if (lwm_settings.race) {
-        call->race_class = alike ? lwm_race_class(bytes) : 0;
-        struct lwm_race *race = &comm->races[call->kind][call->race_class];
-        if (LWM_UNLIKELY(race->left == 0)) {
-            if (alike) race->pace = call->race_class > 0 ? (uint8_t)call->race_class : SHORT;
-            if (LWM_UNLIKELY(race->planned != LWM_PLANNED) && alike && !lwm_planning_came(call, race)) return lwm_leave(call, LWM_WHY_PLANS);
-        }
         if (LWM_UNLIKELY(race->left == 0)) {
             call->race = race;
             if (!turn(call)) return lwm_leave(call, LWM_WHY_RACE);

@@ -15,6 +15,9 @@
  * An attempt is agreed on or withdrawn, never both: either is an atomic change of one word. A rank either sees an attempt that it has gone too far
  * for, or its thread sees, before it votes, that it has gone too far: each writes first and reads then, sequentially consistent. So when an attempt
  * is agreed on, no rank has made one of its calls, and every rank gets to them with the word as it then is.
+ *
+ * There are as many attempts as it takes. Only the latest one's calls are kept: a rank that reads them beside the number of an earlier attempt is at a
+ * call of the host's in either case, as that one is withdrawn, and its thread sees that call when it looks how far its rank has come.
  */
 #include "change.h"
 
@@ -25,6 +28,9 @@
 #define WITHDRAWN ((uint64_t)1 << 16)
 #define AGREED ((uint64_t)1 << 17)
 #define ATTEMPT(word) ((word) >> 32)
+
+/* Most times that the distance of an attempt is doubled. */
+enum { DOUBLINGS = 5 };
 
 enum lwm_outcome lwm_change_outcome(const uint64_t *word, uint64_t attempt)
 {
@@ -59,7 +65,7 @@ bool lwm_change_came(struct lwm_change *change, uint64_t *word, int which)
 {
     uint64_t number = __atomic_add_fetch(&change->calls[which], 1, __ATOMIC_SEQ_CST);
     uint64_t attempt = __atomic_load_n(&change->attempt, __ATOMIC_SEQ_CST);
-    if (attempt == 0 || number < change->at[attempt][which]) return false;
+    if (attempt == 0 || number < __atomic_load_n(&change->at[which], __ATOMIC_RELAXED)) return false;
     return lwm_change_withdraw(word, attempt) == LWM_AGREED;
 }
 
@@ -68,7 +74,7 @@ bool lwm_change_ahead(struct lwm_change *change, const uint64_t *word, int which
     uint64_t last = __atomic_add_fetch(&change->calls[which], many, __ATOMIC_SEQ_CST);
     uint64_t attempt = __atomic_load_n(&change->attempt, __ATOMIC_SEQ_CST);
     /* A later attempt finds the last number. */
-    if (attempt == 0 || last < change->at[attempt][which] || lwm_change_outcome(word, attempt) == LWM_WITHDRAWN) return true;
+    if (attempt == 0 || last < __atomic_load_n(&change->at[which], __ATOMIC_RELAXED) || lwm_change_outcome(word, attempt) == LWM_WITHDRAWN) return true;
     lwm_change_back(change, which, many);
     return false;
 }
@@ -80,13 +86,38 @@ void lwm_change_calls(struct lwm_change *change, uint64_t calls[LWM_CHANGES])
     for (int i = 0; i < LWM_CHANGES; i++) calls[i] = __atomic_load_n(&change->calls[i], __ATOMIC_SEQ_CST);
 }
 
+uint64_t lwm_change_next(uint64_t calls, uint64_t before, uint64_t doublings)
+{
+    /* Numbers may have been given back since. */
+    uint64_t since = calls > before ? calls - before : 0;
+    return calls + 1 + (since << (doublings < DOUBLINGS ? doublings : DOUBLINGS));
+}
+
 void lwm_change_try(struct lwm_change *change, uint64_t *word, int ranks, uint64_t attempt, const uint64_t at[LWM_CHANGES])
 {
     uint64_t calls[LWM_CHANGES];
     bool votes = true;
-    for (int i = 0; i < LWM_CHANGES; i++) change->at[attempt][i] = at[i];
+    for (int i = 0; i < LWM_CHANGES; i++) __atomic_store_n(&change->at[i], at[i], __ATOMIC_RELAXED);
     __atomic_store_n(&change->attempt, attempt, __ATOMIC_SEQ_CST);
     lwm_change_calls(change, calls);
     for (int i = 0; i < LWM_CHANGES; i++) votes = votes && calls[i] < at[i];
     decide(word, attempt, votes, ranks);
+}
+
+bool lwm_change_follow(struct lwm_change *change, struct lwm_proposal *proposal, int rank, int ranks)
+{
+    uint64_t attempt = __atomic_load_n(&proposal->attempt, __ATOMIC_ACQUIRE);
+    bool undecided = attempt > 0 && lwm_change_outcome(&proposal->word, attempt) != LWM_WITHDRAWN;
+    if (rank == 0 && !undecided && __atomic_load_n(&proposal->ready, __ATOMIC_ACQUIRE) == (uint64_t)ranks) {
+        uint64_t calls[LWM_CHANGES];
+        lwm_change_calls(change, calls);
+        __atomic_store_n(&proposal->at, lwm_change_next(calls[0], change->before, attempt), __ATOMIC_RELAXED);
+        change->before = calls[0];
+        __atomic_store_n(&proposal->attempt, ++attempt, __ATOMIC_RELEASE);
+    }
+    if (attempt == change->attempt) return false;
+    /* Of a later attempt, if this one was withdrawn meanwhile. */
+    uint64_t at[LWM_CHANGES] = {__atomic_load_n(&proposal->at, __ATOMIC_RELAXED), UINT64_MAX};
+    lwm_change_try(change, &proposal->word, ranks, attempt, at);
+    return true;
 }

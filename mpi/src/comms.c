@@ -171,6 +171,7 @@ static void count_plans(lw_comm *team)
     if (!team || lw_comm_setup(team, &setup) != LW_OK) return;
     __atomic_fetch_add(&lwm_setup[LWM_PLANS], setup.plans, __ATOMIC_RELAXED);
     __atomic_fetch_add(&lwm_setup[LWM_PLANS_NS], setup.took_ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lwm_setup[LWM_WAITED], setup.held_up, __ATOMIC_RELAXED);
 }
 
 /* Counts a communicator before it is freed, or before the report: once for each. */

@@ -11,8 +11,9 @@ enum lwm_way {
     LWM_AWAY,  /* passes for ever, and `why` says why */
 };
 
-/* State of choosing plans for a kind of call and race class: not begun, under way, done, or not possible at this rank. */
-enum { LWM_UNPLANNED, LWM_BEING_PLANNED, LWM_PLANNED, LWM_UNPLANNABLE };
+/* State of choosing plans for a kind of call and race class (planning.c): those of the first call's shape come first, then the rest. What is begun and
+ * has no `planning` is not possible at this rank. */
+enum { LWM_UNPLANNED, LWM_FIRST_BEGUN, LWM_FIRST_PLANNED, LWM_REST_BEGUN, LWM_PLANNED };
 
 /* State of the contests of lineweave and the host for one kind of call and race class. */
 struct lwm_race {
@@ -31,6 +32,7 @@ struct lwm_race {
     uint64_t turn_ns, half_ns;     /* of the turn under way; of its first half, if it is over and halves count */
     uint64_t ours_ns;              /* of lineweave's latest turn */
     struct lwm_planning *planning; /* what is under way of that, or null */
+    uint64_t shape;                /* of the first call, whose plans come first */
     uint64_t best_ns[2][2];        /* of ours and of the host's: of the fastest first half, where halves count, and of the fastest rest */
 };
 

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "helper.h"
+#include "lwm.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -35,5 +36,6 @@ bool lwm_helper_start(void (*run)(void *), void *with)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (started) pthread_detach(thread);
     else free(work);
+    if (!started) __atomic_store_n(&lwm_setup[LWM_THREADLESS], 1, __ATOMIC_RELAXED);
     return started;
 }

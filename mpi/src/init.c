@@ -123,6 +123,8 @@ void lwm_set_up(void)
 {
     if (lwm_presence_is_lone()) return;
     lwm_open = false;
+    /* With LINEWEAVE_MPI_AFTER=0 this call also forms a team, and is counted there. */
+    if (!lwm_presence_is_one_node() && lwm_settings.after > 0) lwm_waits();
     if (!lwm_presence_of_all() || !lwm_comms_meet()) {
         left_out = true;
         return;

@@ -135,10 +135,12 @@ extern struct lwm_times lwm_times[LWM_KINDS][LWM_CLASSES];
 extern const char *const lwm_kind_names[LWM_KINDS], *const lwm_reason_names[LWM_REASONS];
 
 /* Costs of communicators at this rank before lineweave could serve them: the number that got a team, the number of these by meeting, and their
- * time within calls and beside them; the calls that waited for ranks to meet; the plans that they held at their end, or when the table was made, and the time to make all their plans; and the contests whose verdict was known
- * before (verdicts.c). */
-enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_BESIDE_NS, LWM_WAITED, LWM_PLANS, LWM_PLANS_NS, LWM_RECALLED, LWM_SETUP };
+ * time within calls and beside them; the calls that waited for any of this; 1 if the process may start no thread for it; the plans that they held at
+ * their end, or when the table was made, and the time to make all their plans; and the contests whose verdict was known before (verdicts.c). */
+enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_BESIDE_NS, LWM_WAITED, LWM_THREADLESS, LWM_PLANS, LWM_PLANS_NS, LWM_RECALLED, LWM_SETUP };
 extern uint64_t lwm_setup[LWM_SETUP];
+/* Counts a call in which this rank waits for others to agree, to meet or to join, or for a plan. Once for each such call. */
+static inline void lwm_waits(void) { __atomic_fetch_add(&lwm_setup[LWM_WAITED], 1, __ATOMIC_RELAXED); }
 
 uint64_t lwm_now_ns(void);
 /* Returns whether the n-th call is timed: the first ones, and then one in 64. */

@@ -2,9 +2,13 @@
  * Choosing plans beside the program: the first calls of a kind and race class on a communicator pass to the host, while a thread of each process
  * chooses and proves lineweave's plans. Then all ranks change over at one call (change.c), and the contest begins (calls.c).
  *
+ * This is done twice for a class. First for the first call's length and root, which is all that most programs need. Calls with another length or root
+ * pass on to the host, and from the first of them on the thread plans the rest of the class: one of all calls that share a plan
+ * (lw_planner_plan_alike). Then these change over too. Each time:
+ *
  * 1. A rank's first call of the class takes the class's line of the memory that the processes share (board.c), and gives the class to the thread.
- * 2. The thread has the plans chosen and proved: one process does it, the others take its record (lw_planner_plan). Then it says in the line that
- *    it is ready; also if there are no plans, which the call itself finds out.
+ * 2. The thread has the plans chosen and proved: one process does it, the others take its record (lw_planner_plan). Of many plans each rank begins with
+ *    others. Then it says in the line that it is ready; also if there are no plans, which the call itself finds out.
  * 3. Once all are ready, rank 0's thread proposes a call some way ahead of its own rank, and all vote. If that call came too soon for a rank, rank 0's
  *    thread proposes a later one.
  *
@@ -26,10 +30,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What the ranks share of one class: the word of the change-over, the number of ranks that are ready, and rank 0's last proposal; and what rank 0
- * knows of the contest. */
+/* What the ranks share of one class: the change-over, and what rank 0 knows of the contest. */
 struct shared {
-    uint64_t word, ready, attempt, at, verdict;
+    struct lwm_proposal change;
+    uint64_t verdict;
 };
 _Static_assert(sizeof(struct shared) <= sizeof(((struct lwm_line *)0)->words), "what a line has room for");
 
@@ -39,12 +43,12 @@ struct lwm_planning {
     struct shared *shared;
     lw_planner *planner;
     struct lwm_shape shape;
-    /* The name of its verdict. */
-    uint64_t name;
+    /* The name of its verdict, and that of the first call's shape. */
+    uint64_t name, first;
     int rank, size;
-    /* Progress of the thread: the plans are there; the attempt that it voted on; calls of its rank when it proposed last. */
-    bool planned;
-    uint64_t voted, before;
+    /* True if it is the rest of the class; the calls that are planned, and their number. */
+    bool rest;
+    size_t planned, many;
     /* The communicator has no use for it any more; the thread has nothing more to do with it. Whoever comes second frees it. */
     bool left, released;
     /* True if there is no thread, and calls do its work. */
@@ -78,42 +82,52 @@ static void part(struct lwm_planning *p, bool *mine, const bool *other)
     if (last) discard(p);
 }
 
-/* Returns whether the thread has nothing more to do with a class: all have voted, all attempts failed, or its communicator is gone. */
+/* Returns whether the thread has nothing more to do with a class: all have voted, or its communicator is gone. */
 static bool is_over(struct lwm_planning *p)
 {
-    bool last = p->voted == LWM_ATTEMPTS || __atomic_load_n(&p->left, __ATOMIC_RELAXED);
-    return last || (p->voted > 0 && lwm_change_outcome(&p->shared->word, p->voted) == LWM_AGREED);
+    uint64_t attempt = p->change.attempt;
+    return __atomic_load_n(&p->left, __ATOMIC_RELAXED) || (attempt > 0 && lwm_change_outcome(&p->shared->change.word, attempt) == LWM_AGREED);
 }
 
-/* Does what can be done without waiting; returns whether anything was. */
-static bool go_on(struct lwm_planning *p)
+/* Has the `which`-th call planned that is like that of the class; beyond the last: none. Returns their number. */
+static size_t plan_alike(const struct lwm_planning *p, size_t which)
 {
-    struct shared *all = p->shared;
-    if (!p->planned) {
-        uint64_t began = lwm_now_ns();
-        unsigned verdict = lwm_verdict_kept(p->planner, p->name);
+    size_t many = 0;
+    lw_planner_plan_alike(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root, which, &many);
+    return many;
+}
+
+/* Has the next call of the class planned. */
+static void plan_next(struct lwm_planning *p)
+{
+    uint64_t began = lwm_now_ns();
+    if (p->planned == 0) {
+        unsigned verdict = p->rest ? LWM_UNDECIDED : lwm_verdict_kept(p->planner, p->name);
         /* Where the host has won, too: for the second contest. */
         lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
         /* The others see it with the number that are ready. */
-        if (p->rank == 0) __atomic_store_n(&all->verdict, verdict, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
-        p->planned = true;
-        __atomic_add_fetch(&all->ready, 1, __ATOMIC_ACQ_REL);
+        if (p->rank == 0) __atomic_store_n(&p->shared->verdict, verdict, __ATOMIC_RELAXED);
+        /* Without a thread the call would wait for all of them. */
+        p->many = 1 + (p->rest && !p->alone ? plan_alike(p, SIZE_MAX) : 0);
+    } else {
+        size_t others = p->many - 1;
+        plan_alike(p, (p->planned - 1 + others * (size_t)p->rank / (size_t)p->size) % others);
     }
-    uint64_t attempt = __atomic_load_n(&all->attempt, __ATOMIC_ACQUIRE);
-    bool undecided = attempt > 0 && lwm_change_outcome(&all->word, attempt) != LWM_WITHDRAWN;
-    if (p->rank == 0 && !undecided && attempt < LWM_ATTEMPTS && __atomic_load_n(&all->ready, __ATOMIC_ACQUIRE) == (uint64_t)p->size) {
-        uint64_t calls[LWM_CHANGES];
-        lwm_change_calls(&p->change, calls);
-        __atomic_store_n(&all->at, calls[0] + 1 + ((calls[0] - p->before) << attempt), __ATOMIC_RELAXED);
-        p->before = calls[0];
-        __atomic_store_n(&all->attempt, ++attempt, __ATOMIC_RELEASE);
+    p->planned++;
+    __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
+}
+
+/* Does what can be done without waiting, or has one call planned; returns whether anything was. */
+static bool go_on(struct lwm_planning *p)
+{
+    struct shared *all = p->shared;
+    if (p->planned == 0 || p->planned < p->many) {
+        if (p->alone) lwm_waits();
+        plan_next(p);
+        if (p->planned < p->many) return true;
+        __atomic_add_fetch(&all->change.ready, 1, __ATOMIC_ACQ_REL);
     }
-    if (attempt == p->voted) return false;
-    uint64_t at[LWM_CHANGES] = {__atomic_load_n(&all->at, __ATOMIC_RELAXED), UINT64_MAX};
-    lwm_change_try(&p->change, &all->word, p->size, attempt, at);
-    p->voted = attempt;
-    return true;
+    return lwm_change_follow(&p->change, &all->change, p->rank, p->size);
 }
 
 /* Goes on with all of a list, and takes those that are over out of it; returns whether anything was done. */
@@ -187,13 +201,24 @@ static bool give(struct lwm_planning *p)
     return given;
 }
 
-static struct lwm_planning *begin(const struct lwm_call *call)
+/* Returns a name of what the plans of a call depend on, of what is equal on all ranks. */
+static uint64_t shape_of(const struct lwm_call *call)
+{
+    bool own = call->shape.type >= LW_BYTES(0);
+    return lwm_mix(lwm_mix(call->bytes, (uint64_t)call->shape.root), own || call->shape.count == 0 ? 0 : call->bytes / call->shape.count);
+}
+
+/* Returns the name under which it is remembered that calls of a class and shape are planned; shape 0: all of them. */
+static uint64_t mark(uint64_t name, uint64_t shape) { return name ? lwm_mix(name, shape) : 0; }
+
+/* Begins to plan the first call of a class, or the rest of the class; null: this rank never votes, so these calls stay the host's. */
+static struct lwm_planning *begin(const struct lwm_call *call, bool rest)
 {
     struct lwm_comm *comm = call->comm;
     struct lwm_planning *p = calloc(1, sizeof *p);
-    if (p) p->line = lwm_board_take(lwm_mix_for(LWM_NAME_PLANS, comm->name, (uint64_t)call->kind * LWM_RACE_CLASSES + (uint64_t)call->race_class));
+    uint64_t class = (uint64_t)call->kind * LWM_RACE_CLASSES + (uint64_t)call->race_class;
+    if (p) p->line = lwm_board_take(lwm_mix_for(LWM_NAME_PLANS, comm->name, 2 * class + rest));
     if (!p || !p->line || lw_comm_planner(comm->team, &p->planner) != LW_OK) {
-        /* This rank never votes, so the class stays the host's. */
         if (p && p->line) lwm_board_give_back(p->line);
         free(p);
         return NULL;
@@ -201,6 +226,8 @@ static struct lwm_planning *begin(const struct lwm_call *call)
     p->shared = (struct shared *)p->line->words;
     p->shape = call->shape;
     p->name = lwm_verdict_name(comm, call->kind, call->race_class);
+    p->first = shape_of(call);
+    p->rest = rest;
     p->rank = comm->rank;
     p->size = comm->size;
     p->alone = p->released = !give(p);
@@ -208,43 +235,76 @@ static struct lwm_planning *begin(const struct lwm_call *call)
 }
 
 /* Lets lineweave carry out calls of a class, or the host where it is known to win. */
-static void changed_over(struct lwm_race *race, unsigned verdict)
+static void settle(struct lwm_race *race, unsigned verdict)
 {
-    race->planned = LWM_PLANNED;
-    if (verdict == LWM_UNDECIDED) return;
+    if (verdict == LWM_UNDECIDED || !lwm_settings.race) return;
     lwm_race_settle(race, (verdict & LWM_WINNER) == LWM_HOSTS, (verdict & LWM_BETWEEN) != 0);
     __atomic_fetch_add(&lwm_setup[LWM_RECALLED], 1, __ATOMIC_RELAXED);
+}
+
+/* Takes what another communicator of these ranks has planned. */
+static void recall(const struct lwm_call *call, struct lwm_race *race, uint64_t shape)
+{
+    uint64_t name = lwm_verdict_name(call->comm, call->kind, call->race_class);
+    unsigned verdict, none;
+    if (lwm_verdict_of(mark(name, 0), &none)) race->planned = LWM_PLANNED;
+    else if (lwm_verdict_of(mark(name, shape), &none)) race->planned = LWM_FIRST_PLANNED;
+    else return;
+    race->shape = shape;
+    if (lwm_verdict_of(name, &verdict)) settle(race, verdict);
+}
+
+/* Ends what all ranks have changed over for. */
+static void changed_over(struct lwm_race *race)
+{
+    struct lwm_planning *p = race->planning;
+    unsigned verdict = (unsigned)__atomic_load_n(&p->shared->verdict, __ATOMIC_RELAXED);
+    /* All barriers are alike. */
+    bool all = p->rest || p->shape.collective == LW_BARRIER;
+    race->planning = NULL;
+    race->planned = all ? LWM_PLANNED : LWM_FIRST_PLANNED;
+    lwm_verdict_remember(mark(p->name, all ? 0 : p->first), LWM_UNDECIDED);
+    if (!p->rest) {
+        lwm_verdict_remember(p->name, verdict);
+        settle(race, verdict);
+    }
+    part(p, &p->left, &p->released);
+}
+
+/* Counts a call for what is under way; returns whether all ranks have changed over with it. */
+static bool came(struct lwm_race *race)
+{
+    struct lwm_planning *p = race->planning;
+    bool over = p && lwm_change_came(&p->change, &p->shared->change.word, 0);
+    if (over) changed_over(race);
+    else if (p && p->alone) go_on(p);
+    return over;
 }
 
 bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race)
 {
     struct lwm_comm *comm = call->comm;
     if (race->planned == LWM_PLANNED || !lwm_settings.beside || !comm->word || comm->way != LWM_TEAM || call->shape.collective < 0) return true;
+    uint64_t shape = shape_of(call);
     if (race->planned == LWM_UNPLANNED) {
-        unsigned verdict;
-        if (lwm_verdict_of(lwm_verdict_name(comm, call->kind, call->race_class), &verdict)) {
-            changed_over(race, verdict);
-            return true;
+        recall(call, race, shape);
+        if (race->planned == LWM_PLANNED) return true;
+        if (race->planned == LWM_UNPLANNED) {
+            race->shape = shape;
+            race->planning = begin(call, false);
+            race->planned = LWM_FIRST_BEGUN;
         }
-        race->planning = begin(call);
-        race->planned = race->planning ? LWM_BEING_PLANNED : LWM_UNPLANNABLE;
     }
-    struct lwm_planning *p = race->planning;
-    if (!p) return false;
-    bool over = lwm_change_came(&p->change, &p->shared->word, 0);
-    if (over) {
-        unsigned verdict = (unsigned)__atomic_load_n(&p->shared->verdict, __ATOMIC_RELAXED);
-        race->planning = NULL;
-        lwm_verdict_remember(p->name, verdict);
-        changed_over(race, verdict);
-        part(p, &p->left, &p->released);
-    } else if (p->alone) {
-        go_on(p);
+    if (race->planned == LWM_FIRST_BEGUN && !came(race)) return false;
+    if (race->planned == LWM_PLANNED || race->shape == shape) return true;
+    if (race->planned == LWM_FIRST_PLANNED) {
+        race->planning = begin(call, true);
+        race->planned = LWM_REST_BEGUN;
     }
-    return over;
+    return came(race);
 }
 
-bool lwm_planning_ahead(struct lwm_planning *p, uint32_t many) { return !p->alone && lwm_change_ahead(&p->change, &p->shared->word, 0, many); }
+bool lwm_planning_ahead(struct lwm_planning *p, uint32_t many) { return !p->alone && lwm_change_ahead(&p->change, &p->shared->change.word, 0, many); }
 
 void lwm_planning_back(struct lwm_planning *p, uint32_t many)
 {

@@ -37,10 +37,9 @@ void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind)
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot)
 {
     struct lwm_comm *comm = call->comm;
-    /* Calls without data are not compared, but for barriers. */
-    bool compared = lwm_settings.race && (hot.bytes > 0 || call->kind == LWM_BARRIER);
-    struct lwm_race *race = compared ? &comm->races[call->kind][call->race_class] : NULL;
-    bool planned = race && race->left == 0 && call->why == LWM_WHY_PLANS;
+    /* Calls without data are not compared, and need no plans, but for barriers. */
+    bool counts = hot.bytes > 0 || call->kind == LWM_BARRIER, planned = counts && call->why == LWM_WHY_PLANS;
+    struct lwm_race *race = counts && (lwm_settings.race || planned) ? &comm->races[call->kind][call->race_class] : NULL;
     if (comm->way != LWM_TEAM || (race && race->left == 0 && !planned)) return;
     /* The next timed call goes through all steps, and so does the first of the next contest. */
     const struct lwm_count *count = &lwm_counts[call->kind][call->size_class];

@@ -129,6 +129,9 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
                 (double)setup[LWM_BESIDE_NS] / 1e6 / ranks, (double)setup[LWM_WAITED] / ranks);
         fprintf(stderr, "  plans: %.1f a rank, chosen, proved and compiled in %.1f ms\n", (double)setup[LWM_PLANS] / ranks,
                 (double)setup[LWM_PLANS_NS] / 1e6 / ranks);
+        if (setup[LWM_THREADLESS] > 0) {
+            fprintf(stderr, "  threads: %lld of %d ranks may start none: their teams form and their plans are chosen within calls\n", setup[LWM_THREADLESS], ranks);
+        }
         if (setup[LWM_RECALLED] > 0) {
             fprintf(stderr, "  contests: %.1f a rank ended at once, as their winner was known from an earlier run or communicator\n",
                     (double)setup[LWM_RECALLED] / ranks);
@@ -146,8 +149,8 @@ static void number_or_null(FILE *file, const char *name, bool known, double valu
 static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup, int ranks)
 {
     fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"mpi\":\"%s\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
-            "\"teams_total_ms\":%.6f,\"beside_total_ms\":%.6f,\"waited\":%lld,\"plans\":%lld,\"plans_total_ms\":%.6f,\"recalled\":%lld}\n", lwm_host_title, ranks, setup[LWM_TEAMS], setup[LWM_MET],
-            (double)setup[LWM_TEAMS_NS] / 1e6, (double)setup[LWM_BESIDE_NS] / 1e6, setup[LWM_WAITED], setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6,
+            "\"teams_total_ms\":%.6f,\"beside_total_ms\":%.6f,\"waited\":%lld,\"threadless\":%lld,\"plans\":%lld,\"plans_total_ms\":%.6f,\"recalled\":%lld}\n", lwm_host_title, ranks, setup[LWM_TEAMS], setup[LWM_MET],
+            (double)setup[LWM_TEAMS_NS] / 1e6, (double)setup[LWM_BESIDE_NS] / 1e6, setup[LWM_WAITED], setup[LWM_THREADLESS], setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6,
             setup[LWM_RECALLED]);
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {

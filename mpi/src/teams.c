@@ -90,6 +90,7 @@ static bool is_due(struct lwm_comm *comm)
     if (comm->calls < comm->look_at) return false;
     comm->look_at = 2 * comm->calls;
     if (comm->word) return all_are_there(comm) && lwm_agree_all(comm);
+    lwm_waits();
     if (lwm_settings.counts) return true;
     int due = comm->passed_ns > lwm_team_ns();
     return lwm_host.Bcast(&due, 1, lwm_host.integer, 0, comm->handle) == 0 && due;
@@ -98,7 +99,6 @@ static bool is_due(struct lwm_comm *comm)
 /* Forms the team within this call, with those of other nodes if there are `several`, and tells the others whether it worked at this rank. */
 static void make_within(struct lwm_comm *comm, struct lwm_forming *f, const int *nodes, bool several)
 {
-    if (f->meets) __atomic_fetch_add(&lwm_setup[LWM_WAITED], 1, __ATOMIC_RELAXED);
     bool made = lwm_forming_make(f, lwm_progress);
     if (made && several) made = (comm->nodes = lwm_nodes_make(comm, nodes, f->made[LWM_BLOCKING])) != NULL;
     int fine = made, all = made;

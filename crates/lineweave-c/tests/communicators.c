@@ -27,7 +27,7 @@ static lw_status everything(lw_comm *comm, void *arg) {
     EXPECT(after.shared_bytes >= before.shared_bytes && after.shared_bytes < after.address_bytes);
     lw_setup setup;
     EXPECT(lw_comm_setup(twin, &setup) == LW_OK);
-    EXPECT(setup.plans > 0 && setup.plan_bytes > 0 && setup.took_ns > 0);
+    EXPECT(setup.plans > 0 && setup.plan_bytes > 0 && setup.took_ns > 0 && setup.held_up <= setup.plans);
 
     /* The last rank is in none, the others in two, in reverse order. */
     int colour = rank == ranks - 1 ? LW_UNDEFINED : rank % 2;
@@ -67,6 +67,13 @@ static lw_status everything(lw_comm *comm, void *arg) {
     EXPECT(lw_planner_plan(planner, LW_ALLTOALL + 1, 3, LW_I64, LW_SUM, 0) == LW_ERR_TYPE);
     EXPECT(lw_planner_plan(planner, LW_BCAST, 3, LW_I64, LW_SUM, ranks) == LW_ERR_ROOT);
     EXPECT(lw_planner_plan(planner, LW_REDUCE, 3, LW_I64, -1, 0) == LW_ERR_OP);
+    for (lw_collective kind = LW_BARRIER; kind <= LW_ALLTOALL; kind++) {
+        size_t many = 100;
+        for (size_t i = 0; i < many; i++) EXPECT(lw_planner_plan_alike(planner, kind, 1000, LW_I64, LW_SUM, 0, i, &many) == LW_OK && many <= 32);
+        EXPECT(kind == LW_BARRIER ? many == 0 : many > 0);
+        EXPECT(lw_planner_plan_alike(planner, kind, 0, LW_I64, LW_SUM, 0, 0, &many) == LW_OK && many == 0);
+    }
+    EXPECT(lw_planner_plan_alike(planner, LW_BCAST, 3, LW_I64, LW_SUM, 0, 0, NULL) == LW_ERR_NULL);
     EXPECT(lw_planner_plan(NULL, LW_BCAST, 3, LW_I64, LW_SUM, 0) == LW_ERR_NULL && lw_comm_planner(comm, NULL) == LW_ERR_NULL);
     /* Nothing is kept where there is no folder for it. */
     uint64_t kept = 1;

@@ -10,6 +10,7 @@ mod prove;
 mod peer_access;
 mod resolved;
 mod lru;
+mod single_flight;
 mod record;
 mod uneven_counts;
 mod proven;

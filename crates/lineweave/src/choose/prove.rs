@@ -11,7 +11,7 @@ use lineweave_core::algorithm;
 use lineweave_core::collective::Association;
 use lineweave_core::select::{self, Question, SelectError};
 use lineweave_core::units::LINE;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl PlanSelector {
     /// Chooses and proves, or takes what is proven already. Roots that sit alike have one plan, in which ranks change parts.
@@ -64,15 +64,11 @@ impl PlanSelector {
     }
 
     fn proven_first(&self, key: &Key, room: &PlanBudget<'_>) -> Outcome {
-        // A thread that panicked while proving left the map as it was.
-        let mut proven = self.proven.even.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = (*key, room.counter_bytes, room.rank);
-        if let Some(known) = proven.get(&place) {
-            return known.clone();
-        }
-        let outcome = self.prove(key, room).map(Arc::new);
-        proven.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.held()));
-        outcome
+        self.proven.even.get_or_make(&(*key, room.counter_bytes, room.rank), || {
+            let outcome = self.prove(key, room).map(Arc::new);
+            let weight = outcome.as_ref().map_or(1, |proven| proven.held());
+            (outcome, weight)
+        })
     }
 
     fn prove(&self, key: &Key, room: &PlanBudget<'_>) -> Result<Proven, Error> {
@@ -137,22 +133,17 @@ impl PlanSelector {
     /// dozen times. The plan is still made and proved for the length that is asked for.
     fn choose_alike(&self, question: &Question, access: PeerAccess) -> Option<Chosen> {
         let bytes = alike(question.bytes, question.grain);
-        if bytes == question.bytes || !self.tuning.predicts(question, access.team()) {
+        if !self.tuning.predicts(question, access.team()) {
             return None;
         }
         let Question { collective, grain, association, root, counter_bytes, .. } = *question;
         let key = Key { collective, bytes, grain, association, root, access, cut: false };
-        let place = (key, counter_bytes);
-        let mut known = self.proven.alike.lock().unwrap_or_else(PoisonError::into_inner);
-        let chosen = match known.get(&place) {
-            Some(chosen) => chosen.clone(),
-            None => {
-                let chosen =
-                    self.tuning.choose(&Question { bytes, ..question.clone() }, access.team()).ok()?;
-                known.insert(place, chosen.clone(), 1);
-                chosen
-            }
-        };
+        let chosen = self.proven.alike.get_or_make(&(key, counter_bytes, question.box_bytes), || {
+            (self.tuning.choose(&Question { bytes, ..question.clone() }, access.team()).ok(), 1)
+        })?;
+        if bytes == question.bytes {
+            return Some(chosen);
+        }
         let chosen = Chosen { window: chosen.window.min(question.bytes), ..chosen };
         let plan = chosen.plan(question, chosen.window).ok()?;
         let rest = question.bytes % chosen.window;
@@ -241,7 +232,7 @@ pub(super) mod tests {
                 for plan in proven.plans().map(|proved| &proved.part.plan) {
                     assert_eq!(lineweave_core::verify::verify(plan).err(), None, "{} to {root}", plan.name());
                 }
-                let on_shelf = selector.proven.even.lock().unwrap().get(&(key, 4096, None)).is_some();
+                let on_shelf = selector.proven.even.knows(&(key, 4096, None));
                 assert_eq!(on_shelf, root == 0);
                 let ordered = Key { association: Association::RankOrder, ..key };
                 assert_eq!(selector.first(&ordered).0, ordered, "a new name changes the order");

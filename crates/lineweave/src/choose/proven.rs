@@ -1,14 +1,15 @@
 //! Cache of proven plans, keyed by what a choice depends on.
 
-use super::lru::{Limits, LruCache};
+use super::lru::Limits;
 use super::peer_access::{CacheKey, PeerAccess};
 use super::record::Proved;
+use super::single_flight::SingleFlight;
 use super::uneven_counts;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::FlagKind;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The key of a choice: all that it depends on besides the team.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,7 +30,7 @@ pub(crate) type ProvenPlanCache = Arc<ProvenPlans>;
 
 /// Limits of the caches of all processes of a team together, in plans and in ops of some 64 bytes: without them, sizes that come once would
 /// fill the memory.
-const CACHED: Limits = Limits { entries: 64, weight: 1 << 20 };
+const CACHED: Limits = Limits { entries: 256, weight: 1 << 20 };
 
 /// Limits of the cache of size classes' choices.
 const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
@@ -37,9 +38,9 @@ const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
 /// The caches behind a [`ProvenPlanCache`].
 #[derive(Debug)]
 pub(crate) struct ProvenPlans {
-    pub(super) even: Mutex<LruCache<CacheKey<Key>, Outcome>>,
-    /// Choices of size classes.
-    pub(super) alike: Mutex<LruCache<(Key, usize), Chosen>>,
+    pub(super) even: SingleFlight<CacheKey<Key>, Outcome>,
+    /// Choices of size classes, by bytes for counters and of boxes, or nothing where there is none.
+    pub(super) alike: SingleFlight<(Key, usize, usize), Option<Chosen>>,
     pub(super) uneven_counts: uneven_counts::UnevenPlanCache,
 }
 
@@ -47,8 +48,8 @@ impl ProvenPlans {
     /// Makes the caches of one of `processes` processes that cache the same plans.
     pub fn of_one(processes: usize) -> ProvenPlans {
         ProvenPlans {
-            even: Mutex::new(LruCache::new(CACHED.shared_by(processes))),
-            alike: Mutex::new(LruCache::new(ALIKE)),
+            even: SingleFlight::new(CACHED.shared_by(processes)),
+            alike: SingleFlight::new(ALIKE),
             uneven_counts: uneven_counts::UnevenPlanCache::of_one(processes),
         }
     }

@@ -14,7 +14,7 @@ use crate::tuning::Chosen;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Uneven;
 use lineweave_core::select::Question;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 fn held(proven: &[ProvenRun]) -> usize {
     proven.iter().map(|p| p.proved.part.held()).sum()
@@ -54,15 +54,12 @@ impl PlanSelector {
 
     /// Chooses and proves, or takes what is proven already.
     pub(crate) fn proven_uneven(&self, key: &CountVector, room: &PlanBudget<'_>) -> ProvenRuns {
-        // A thread that panicked while proving left the map as it was.
-        let mut proven = self.proven.uneven_counts.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (key.clone(), room.counter_bytes, room.rank);
-        if let Some(known) = proven.get(&place) {
-            return known.clone();
-        }
-        let outcome = self.prove_uneven(key, room).map(Arc::new);
-        proven.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| held(proven)));
-        outcome
+        self.proven.uneven_counts.0.get_or_make(&place, || {
+            let outcome = self.prove_uneven(key, room).map(Arc::new);
+            let weight = outcome.as_ref().map_or(1, |proven| held(proven));
+            (outcome, weight)
+        })
     }
 
     fn prove_uneven(&self, key: &CountVector, room: &PlanBudget<'_>) -> Result<Vec<ProvenRun>, Error> {

@@ -4,11 +4,12 @@ use super::lru::{Limits, LruCache};
 use super::peer_access::{CacheKey, PeerAccess};
 use super::proven::Key;
 use super::record::Proved;
+use super::single_flight::SingleFlight;
 use crate::compile::PlanId;
 use crate::error::Error;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::Uneven;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Limits of a rank's cache, in count vectors, in plans, and in ops (a rank's, on average of all ranks): all ranks have to evict the same.
 const KEPT: Limits = Limits { entries: 32, weight: 1 << 18 };
@@ -102,11 +103,11 @@ pub(crate) type ProvenRuns = Result<Arc<Vec<ProvenRun>>, Error>;
 
 /// Proven plans that ranks and communicators of one process share, by counts and bytes for counters.
 #[derive(Debug)]
-pub(super) struct UnevenPlanCache(pub Mutex<LruCache<CacheKey<CountVector>, ProvenRuns>>);
+pub(super) struct UnevenPlanCache(pub SingleFlight<CacheKey<CountVector>, ProvenRuns>);
 
 impl UnevenPlanCache {
     /// Makes the cache of one of `processes` processes.
     pub fn of_one(processes: usize) -> UnevenPlanCache {
-        UnevenPlanCache(Mutex::new(LruCache::new(CACHED.shared_by(processes))))
+        UnevenPlanCache(SingleFlight::new(CACHED.shared_by(processes)))
     }
 }

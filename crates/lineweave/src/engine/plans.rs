@@ -6,6 +6,9 @@ use crate::segment::Setup;
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
+/// A call that plans keep waiting so long counts as held up. Compiling a plan that is chosen takes less.
+pub(super) const HELD_UP: Duration = Duration::from_micros(100);
+
 /// One rank's plans.
 pub(super) struct Plans {
     compiled: Vec<Compiled>,
@@ -13,6 +16,8 @@ pub(super) struct Plans {
     vacant: Vec<PlanId>,
     /// Time that it took to choose, prove and compile the plans.
     pub took: Duration,
+    /// Calls that this held up for [`HELD_UP`] or longer.
+    pub held_up: usize,
     /// Bytes of counters that they use.
     pub counter_bytes: usize,
     bases: Vec<*mut u8>,
@@ -29,6 +34,7 @@ impl Plans {
             compiled: Vec::new(),
             vacant: Vec::new(),
             took: Duration::ZERO,
+            held_up: 0,
             counter_bytes: 0,
             bases: vec![std::ptr::null_mut(); PEERS as usize],
             scratch: Scratch::default(),
@@ -68,6 +74,7 @@ impl Plans {
             plans: self.compiled.len() - self.vacant.len(),
             plan_bytes: self.compiled.iter().map(Compiled::bytes).sum(),
             took: self.took,
+            held_up: self.held_up,
         }
     }
 

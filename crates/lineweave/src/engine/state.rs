@@ -6,7 +6,7 @@ use super::fast_path::FastPath;
 use super::health::Health;
 use super::heaps::Heaps;
 use super::nonblocking::Started;
-use super::plans::Plans;
+use super::plans::{Plans, HELD_UP};
 use super::run::{Memory, Mode, Stop};
 use super::transport::{ProcessGroup, Transport, TransportConfig};
 use crate::choose::{PlanBudget, PlanSelector};
@@ -191,7 +191,9 @@ impl Engine {
     pub(crate) fn set_up<T>(&mut self, make: impl FnOnce(&mut Engine) -> T) -> T {
         let began = Instant::now();
         let made = make(self);
-        self.plans.took += began.elapsed();
+        let took = began.elapsed();
+        self.plans.took += took;
+        self.plans.held_up += usize::from(took >= HELD_UP);
         self.segment.note_setup(self.rank, &self.setup());
         made
     }

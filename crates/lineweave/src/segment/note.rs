@@ -15,7 +15,7 @@ const OPERATION: usize = 3;
 /// Words of a note in all.
 pub(super) const WORDS: usize = 6;
 /// Words behind `control::SETUP`.
-pub(super) const SETUP_WORDS: usize = 3;
+pub(super) const SETUP_WORDS: usize = 4;
 /// Bytes of an operation's name that are kept.
 const NAME_BYTES: usize = 8 * (WORDS - OPERATION);
 
@@ -71,6 +71,8 @@ pub struct Setup {
     pub plan_bytes: usize,
     /// Time for which the rank has chosen, proved and compiled plans, or waited for a rank that did.
     pub took: Duration,
+    /// Calls that this held up for 100 us or longer.
+    pub held_up: usize,
 }
 
 impl Segment {
@@ -117,8 +119,9 @@ impl Segment {
 impl Segment {
     /// Says what plans have cost `rank` so far.
     pub(crate) fn note_setup(&self, rank: usize, setup: &Setup) {
+        let took_ns = setup.took.as_nanos() as u64;
         let words: [u64; SETUP_WORDS] =
-            [setup.plans as u64, setup.plan_bytes as u64, setup.took.as_nanos() as u64];
+            [setup.plans as u64, setup.plan_bytes as u64, took_ns, setup.held_up as u64];
         for (i, word) in words.into_iter().enumerate() {
             // Relaxed: as above.
             self.control(rank, control::SETUP + i).store(word, Ordering::Relaxed);
@@ -128,8 +131,9 @@ impl Segment {
 
 /// Returns the cost of plans that a control page reports.
 pub(super) fn setup(page: &[u64]) -> Setup {
-    let [plans, bytes, ns] = [0, 1, 2].map(|i| page[control::SETUP + i]);
-    Setup { plans: plans as usize, plan_bytes: bytes as usize, took: Duration::from_nanos(ns) }
+    let [plans, bytes, ns, held_up] = [0, 1, 2, 3].map(|i| page[control::SETUP + i]);
+    let took = Duration::from_nanos(ns);
+    Setup { plans: plans as usize, plan_bytes: bytes as usize, took, held_up: held_up as usize }
 }
 
 impl WaitNote {

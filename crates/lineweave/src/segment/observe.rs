@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((found.len(), seen.at, seen.over), (1, 0, false));
         assert_eq!(seen.failed, Some((2, Loss::Stopped)));
         assert!(seen.memory_bytes > 0);
-        let setup = Setup { plans: 3, plan_bytes: 4096, took: Duration::from_micros(7) };
+        let setup = Setup { plans: 3, plan_bytes: 4096, took: Duration::from_micros(7), held_up: 2 };
         segment.note_setup(1, &setup);
         assert_eq!(Observed::read(&file).unwrap()[0].ranks[1].setup, setup);
         let absent = ObservedRank {

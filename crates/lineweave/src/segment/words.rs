@@ -24,7 +24,7 @@ pub(super) mod control {
     pub const ANNOUNCE: usize = 56;
     /// See `note.rs`.
     pub const NOTE: usize = 64;
-    /// Cost of plans: their number, their bytes, and nanoseconds.
+    /// Cost of plans: their number, their bytes, nanoseconds, and calls that were held up.
     pub const SETUP: usize = 72;
     /// Two words.
     pub const AGREEMENT: usize = 128;
