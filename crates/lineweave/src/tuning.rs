@@ -4,6 +4,7 @@
 //! machine description nearest to this CPU, and whoever asks is told so.
 
 mod files;
+mod record_file;
 mod kept;
 mod origin;
 
