@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 pub struct SharedBuffer<T> {
     part: Part,
     len: usize,
-    /// Where each rank's buffer begins in the heap, and its bytes.
+    /// The offset in the heap, and the bytes, of each rank's buffer.
     parts: Box<[(usize, usize)]>,
     elements: PhantomData<T>,
 }
@@ -54,7 +54,8 @@ impl<T> SharedBuffer<T> {
     /// ```
     pub fn peers(&self) -> impl Iterator<Item = NonNull<[T]>> + '_ {
         self.parts.iter().map(|&(offset, bytes)| {
-            let start = NonNull::new(self.part.peer(offset).cast()).expect("a mapping does not begin at address 0");
+            let start =
+                NonNull::new(self.part.peer(offset).cast()).expect("a mapping does not begin at address 0");
             NonNull::slice_from_raw_parts(start, bytes / size_of::<T>().max(1))
         })
     }
