@@ -62,6 +62,7 @@ fn settings(algorithm: &Algorithm) -> Vec<Params> {
     }
     add(&["source"], p().with("source", "root").with("chunk", 48));
     add(&["source"], p().with("source", "root").with("notify", "binary"));
+    add(&["siblings"], p().with("siblings", 3).with("k", 7).with("chunk", 64));
     add(&["k"], p().with("k", 2));
     add(&["ahead"], p().with("k", 2).with("chunk", 24).with("slots", 3).with("ahead", 2));
     add(&["g"], p().with("g", 3).with("chunk", 64));

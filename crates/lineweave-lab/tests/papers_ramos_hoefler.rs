@@ -54,6 +54,9 @@ fn claims_are_judged() {
         ("section A.3", Verdict::Differs),
         ("section A.2", Verdict::Differs),
         ("section A.2", Verdict::Holds),
+        ("fig A.5", Verdict::Differs),
+        ("fig A.8", Verdict::NotReproduced),
+        ("fig A.12", Verdict::NotReproduced),
         ("fig 3.6a, simulated", Verdict::Differs),
         ("fig 3.6b, simulated", Verdict::Differs),
         ("fig 4.4, simulated, 60", Verdict::Holds),
@@ -62,6 +65,10 @@ fn claims_are_judged() {
         ("fig 4.6, simulated", Verdict::Holds),
         ("fig 4.7, simulated", Verdict::Differs),
         ("fig 4.8, simulated", Verdict::Differs),
+        ("fig 4.1, simulated", Verdict::Holds),
+        ("section 4.1.1", Verdict::Differs),
+        ("section 4.4, worst case", Verdict::Differs),
+        ("section 5.2", Verdict::NotReproduced),
     ];
     assert_eq!(claims.iter().map(|c| (c.item.as_str(), c.verdict)).collect::<Vec<_>>(), expected);
 }

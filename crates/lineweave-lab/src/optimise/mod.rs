@@ -16,6 +16,7 @@
 //! of a closed form. What they choose are parameters of plans ([`Optimum::choice`] says of which), so that it can
 //! be proved, played and run like any other.
 
+pub mod buffers;
 pub mod costs;
 pub mod hierarchy;
 pub mod levels;

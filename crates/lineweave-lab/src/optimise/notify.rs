@@ -34,17 +34,44 @@ impl Way {
             _ if k == 0 => 0.0,
             Way::Each => steps.each(k),
             Way::Shared => steps.shared(k),
-            Way::Siblings => {
-                // Child i hears from knower (i - 1) / 2, the parent being knower 0.
-                let mut known = vec![0.0f64; k + 1];
-                for i in 1..=k {
-                    let turn = ((i - 1) % 2) as f64;
-                    known[i] = known[(i - 1) / 2] + turn * steps.gap + steps.signal;
-                }
-                known.into_iter().fold(0.0, f64::max)
-            }
+            Way::Siblings => siblings(steps.gap, steps.signal, k, 2),
         }
     }
+}
+
+/// ns until all of `k` children know who tell each other, `n` each: from one set to the next `gap`, and `signal` until a set is seen.
+pub fn siblings(gap: f64, signal: f64, k: usize, n: usize) -> f64 {
+    // Child i hears from knower (i - 1) / n, the parent being knower 0.
+    let mut known = vec![0.0f64; k + 1];
+    for i in 1..=k {
+        known[i] = known[(i - 1) / n] + ((i - 1) % n) as f64 * gap + signal;
+    }
+    known.into_iter().fold(0.0, f64::max)
+}
+
+/// The number of children whom each should tell for all of `k` to know soonest, and the time; the least of equal ones.
+pub fn best_degree(gap: f64, signal: f64, k: usize) -> (usize, f64) {
+    let each = (1..=k.max(1)).map(|n| (n, siblings(gap, signal, k, n)));
+    each.fold((1, f64::MAX), |best, next| if less(next.1, best.1) { next } else { best })
+}
+
+/// The best degree of a large tree, from what a set takes (s, until the next can follow) and what it takes from there until it is seen
+/// (r, the read).
+///
+/// Derived: a level of degree n ends n s + r after it began, and k children need ln k / ln n levels. (n s + r) / ln n is least
+/// where its derivative is 0: n (ln n - 1) = r / s. With a read for nothing n is e, so never less than that on average: two is the best
+/// of no large tree. The left side grows with n from 1 on, so there is one such n.
+pub fn ideal_degree(set: f64, read: f64) -> f64 {
+    let (mut low, mut high) = (1.0f64, 3.0 + read / set);
+    while high - low > 1e-9 {
+        let n = f64::midpoint(low, high);
+        if n * (n.ln() - 1.0) < read / set {
+            low = n;
+        } else {
+            high = n;
+        }
+    }
+    low
 }
 
 /// The fastest way to tell `k` children. Equal ones in the order shared, each, siblings.
@@ -80,6 +107,25 @@ mod tests {
                 assert!(notify(&s, k).ratio() >= 1.0 - 1e-12);
             }
         }
+    }
+
+    /// Exhaustive search over a large tree beside the formula: its time is that of a degree within one of the formula's.
+    #[test]
+    fn the_best_degree_is_the_formulas() {
+        assert!((ideal_degree(1.0, 0.0) - std::f64::consts::E).abs() < 1e-6);
+        for read in [0.0, 1.37, 10.0, 100.0] {
+            let n = ideal_degree(1.0, read);
+            assert!((n * (n.ln() - 1.0) - read).abs() < 1e-6, "{read}: {n}");
+            let level = |n: f64| (n + read) / n.ln();
+            let best = (2..200).min_by(|&a, &b| level(f64::from(a)).total_cmp(&level(f64::from(b)))).unwrap();
+            assert!((f64::from(best) - n).abs() <= 1.0, "{read}: {best}, {n}");
+            // Whole levels make steps of it: no tree of 10,000 gains more than a level over the formula's degree.
+            let (_, least) = best_degree(1.0, 1.0 + read, 10_000);
+            let ours = siblings(1.0, 1.0 + read, 10_000, n.round() as usize);
+            assert!(ours <= least + n + 1.0 + read, "{read}: {ours}, {least}");
+        }
+        // Petrovic et al.'s k = 7 with Table 1's flags: five, and not two.
+        assert_eq!(best_degree(341.0, 341.0 + 466.0, 7).0, 5);
     }
 
     #[test]

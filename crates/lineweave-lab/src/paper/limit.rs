@@ -27,7 +27,7 @@ pub static SAME: Limit = Limit {
 pub static ALMOST: Limit = Limit {
     name: "almost",
     share: 0.10,
-    why: "almost, around, slightly, little, and numbers computed from the same paper's constants: twice what a reader tells apart",
+    why: "almost, around, slightly, little, similar, and numbers computed from the same paper's constants: twice what a reader tells apart",
 };
 /// A number of another clock or library than the simulated one.
 pub static NUMBER: Limit = Limit {

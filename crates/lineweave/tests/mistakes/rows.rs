@@ -22,7 +22,7 @@ const CHUNK: &str = "256";
 
 /// Values of each parameter, beside those that are worth choosing; none where all that change more than lengths are among these. A parameter of
 /// the table that is missing here fails the test, so that a new one is thought of.
-const VALUES: [(&str, &[&str]); 38] = [
+const VALUES: [(&str, &[&str]); 39] = [
     ("ack", &["flags", "counter", "2"]),
     ("ahead", &["1", "2"]),
     ("bcast", &["binomial", "flat"]),
@@ -55,6 +55,7 @@ const VALUES: [(&str, &[&str]); 38] = [
     ("release", &["tree", "shared", "kary", "counter", "flag", "each"]),
     ("root", &["0", "1"]),
     ("share", &["auto", "60"]),
+    ("siblings", &["3"]),
     ("slots", &["1", "2", "3"]),
     ("source", &["parent", "root"]),
     ("tree", &["star", "chain", "binary", "two-phase"]),

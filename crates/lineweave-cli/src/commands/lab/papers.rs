@@ -113,7 +113,7 @@ fn objects(findings: &[Finding], session: &mut Session) -> Result<(), CliError> 
 const WIDTH: usize = 100;
 
 fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<(), CliError> {
-    session.out.line(&format!("{}: {}", paper.cite, paper.about))?;
+    wrapped(&format!("{}: {}", paper.cite, paper.about), session)?;
     session.out.line(&format!("  data and findings: papers/{}/", paper.key))?;
     session.out.line(&format!("  {}\n", counted(findings)))?;
     let mut items = within(table(&["  agree", "of", "item", "basis", "how, and what differs"], &[0, 1]));
@@ -134,7 +134,7 @@ fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<
             }
         }
     }
-    for rows in [items, claims] {
+    for rows in [claims, items] {
         if rows.row_iter().next().is_some() {
             session.out.table(&rows)?;
             session.out.line("")?;
@@ -143,10 +143,28 @@ fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<
     Ok(())
 }
 
+/// Prints words, wrapped as tables are; further lines are indented.
+fn wrapped(text: &str, session: &mut Session) -> Result<(), CliError> {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > columns() {
+            session.out.line(&line)?;
+            line = " ".to_owned();
+        }
+        line += if line.is_empty() { "" } else { " " };
+        line += word;
+    }
+    session.out.line(&line)
+}
+
+/// Returns [`WIDTH`], or that of a narrower terminal.
+fn columns() -> usize {
+    width().map_or(WIDTH, |width| width.min(WIDTH))
+}
+
 /// Returns the table wrapped to [`WIDTH`], or to a narrower terminal.
 pub(super) fn within(mut table: Table) -> Table {
-    let width = width().map_or(WIDTH, |width| width.min(WIDTH));
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns() as u16);
     table
 }
 

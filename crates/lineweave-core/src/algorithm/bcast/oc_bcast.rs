@@ -23,6 +23,11 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
         ParamSpec { name: "k", default: "7", about: "children of a rank" },
         settings::LAYOUT,
         ParamSpec { default: "binary", ..settings::NOTIFY },
+        ParamSpec {
+            name: "siblings",
+            default: "2",
+            about: "most flags that a rank raises for siblings; 2 as published",
+        },
         ParamSpec { default: "0", ..settings::CARRY },
         ParamSpec { default: "3072", ..settings::CHUNK },
         ParamSpec { default: "2", ..settings::SLOTS },

@@ -1,7 +1,7 @@
 //! Common part of all tree broadcasts through boxes: the way of a message, whole or in chunks, down a tree.
 //!
 //! 1. A rank learns that chunk `i` is ready, by a flag of its own or by one that it polls with its siblings.
-//! 2. With binary notification it tells up to two of its siblings.
+//! 2. With binary notification it tells up to two of its siblings, or as many as `siblings` says.
 //! 3. A rank with children copies the chunk from its parent's box to its own and tells its children; a leaf
 //!    copies it straight to where it goes (or, where that is asked for, as the others do).
 //! 4. It tells its parent that the chunk has been copied (only where slots are reused).
@@ -28,6 +28,8 @@ pub(super) struct Relay {
     pub layout: Layout,
     /// Notification scheme: the ranks that raise the flags.
     pub notify: Notify,
+    /// Most flags that a rank raises where siblings pass a notification on.
+    pub siblings: usize,
     /// A message of at most this many flag payloads travels in the flags' lines.
     pub carry: usize,
     /// Rank whose box is copied from.
@@ -49,6 +51,7 @@ impl Relay {
     pub const PLAIN: Relay = Relay {
         layout: Layout::Alone,
         notify: Notify::Each,
+        siblings: 2,
         carry: 1,
         source: Source::Parent,
         chunk: 0,
@@ -64,6 +67,7 @@ impl Relay {
         let relay = Relay {
             layout: params.read("layout", self.layout)?,
             notify: Notify::read(params, self.notify)?,
+            siblings: params.int("siblings", self.siblings, 1..1025)?,
             carry: params.int("carry", self.carry, 0..65)?,
             source: params.one_of("source", self.source, &sources)?,
             chunk: params.int("chunk", self.chunk, 0..usize::MAX)?,
@@ -94,7 +98,8 @@ impl Relay {
         let at = |v: usize| if v == 0 { s.from[members[0]] } else { s.to };
         let ranks: Vec<usize> = members.iter().map(|&i| s.members[i]).collect();
         let positions = positions(tree);
-        let links = |ready| Links { ready, notify: self.notify, tree, ranks: &ranks, positions: &positions };
+        let (notify, most) = (self.notify, self.siblings);
+        let links = |ready| Links { ready, notify, most, tree, ranks: &ranks, positions: &positions };
         if let Some(pieces) = self.pieces(s.bytes) {
             // Steps 1 to 3 with the payload in the line.
             b.ring();
@@ -290,6 +295,8 @@ impl Boxes {
 struct Links<'a> {
     ready: FlagArrayId,
     notify: Notify,
+    /// Most flags that one rank raises with [`Notify::Binary`].
+    most: usize,
     tree: &'a Tree,
     ranks: &'a [usize],
     positions: &'a [usize],
@@ -312,16 +319,19 @@ impl Links<'_> {
             Notify::Each => children.iter().map(|&c| self.ready.at(self.ranks[c], i)).collect(),
             Notify::Shared if children.is_empty() => Vec::new(),
             Notify::Shared => vec![self.ready.at(self.ranks[v], i)],
-            Notify::Binary => children.iter().take(2).map(|&c| self.ready.at(self.ranks[c], i)).collect(),
+            Notify::Binary => {
+                children.iter().take(self.most).map(|&c| self.ready.at(self.ranks[c], i)).collect()
+            }
         }
     }
 
-    /// The flags that `v` raises for its siblings: positions 2q+1 and 2q+2 of a heap whose top is the parent.
+    /// The flags that `v` raises for its siblings: positions nq+1 to nq+n of a heap whose top is the parent.
     fn siblings(&self, v: usize, i: usize) -> Vec<FlagRef> {
         let (Notify::Binary, Some(parent)) = (self.notify, self.tree.parent[v]) else { return Vec::new() };
         let q = self.positions[v] + 1;
         let family = &self.tree.children[parent];
-        (2 * q..2 * q + 2).filter_map(|j| family.get(j)).map(|&c| self.ready.at(self.ranks[c], i)).collect()
+        let n = self.most;
+        (n * q..n * q + n).filter_map(|j| family.get(j)).map(|&c| self.ready.at(self.ranks[c], i)).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use super::{claim, Study, MHZ};
 use crate::paper::limit::{NUMBER, SAME};
 use crate::paper::petrovic::contention::{first_done, get_alone, mean, traced, Use};
 use crate::paper::petrovic::Study as Chip;
-use crate::paper::Finding;
+use crate::paper::{Basis, Finding};
 
 /// Numbers of cores of the figures.
 pub(super) const CORES: [usize; 7] = [2, 8, 16, 24, 32, 40, 48];
@@ -76,6 +76,7 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
                 (c.put_48 / c.put_2 - 1.0) * 100.0
             ),
             NUMBER.beside(many, c.put_48),
-        ),
+        )
+        .on(Basis::Calibrated),
     ]
 }

@@ -136,6 +136,12 @@ impl Study {
         self.us(collective, name, self.printed.setup.cores, bytes)
     }
 
+    /// The better broadcast of RCCE_comm on all cores, in us.
+    fn rcce_comm(&self, bytes: usize) -> f64 {
+        let of = |name| self.library(name, Collective::Bcast, bytes);
+        of("rcce-comm-binomial").min(of("rcce-comm-scatter-allgather"))
+    }
+
     /// An alltoall of a library on all cores, in us; NoC_Msg's in windows of whole lines: two runs' blocks for each other core
     /// fit a message buffer.
     fn alltoall(&self, library: &str, block: usize) -> f64 {
@@ -179,7 +185,7 @@ impl Study {
 fn findings() -> Vec<Finding> {
     let study = Study::new();
     let mut out = claims::roots(&study);
-    out.push(links::finding(&study));
+    out.extend(links::findings(&study));
     out.extend(contention::findings(&study));
     out.extend(claims::findings(&study));
     out

@@ -4,6 +4,7 @@
 
 mod claims;
 pub(in crate::paper) mod contention;
+mod design;
 mod figures;
 mod tables;
 
@@ -132,6 +133,7 @@ fn findings() -> Vec<Finding> {
     let mut findings = tables::findings(&study);
     findings.extend(claims::findings(&study));
     findings.extend(contention::findings(&study));
+    findings.extend(design::findings(&study));
     findings
 }
 

@@ -7,7 +7,7 @@ use super::{bridge, claim, phi, Numbers};
 use crate::models::cache_line::{bandwidth, deepest, small_broadcast_level, Comparison, CopyRate, Sample};
 use crate::optimise::ramos_hoefler::{large_broadcast, small_broadcast, Large};
 use crate::paper::limit::{ALMOST, SAME};
-use crate::paper::Claim;
+use crate::paper::{Claim, Verdict};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::machine::{Location, State};
 
@@ -25,6 +25,9 @@ pub(super) fn claims() -> Vec<Claim> {
         rates_beside_each_other(),
         across_packages(),
         many_across_packages(),
+        within_a_package(),
+        falls_across_packages(),
+        short_messages(),
     ]
 }
 
@@ -245,5 +248,38 @@ fn many_across_packages() -> Claim {
             less(16)
         ),
         less(8) > 0.0 && less(16) > 2.0 * less(8),
+    )
+}
+
+fn within_a_package() -> Claim {
+    let [few, many] = [4, 16].map(|threads| megabytes(&rate(Location::Package, threads, true)));
+    claim(
+        "fig A.5",
+        "within a processor the curves of 2 or 4 and of 8 or 16 threads are very similar",
+        format!(
+            "by Eq. A.1 with the printed P and F: {few:.0} and {many:.0} MB/s, {:.0} % less",
+            100.0 * (1.0 - many / few)
+        ),
+        ALMOST.of(1.0 - many / few),
+    )
+}
+
+fn falls_across_packages() -> Claim {
+    let of = |threads: usize| megabytes(&rate(Location::Machine, threads, true));
+    claim(
+        "fig A.8",
+        "across QPI measured bandwidth falls at 2 MiB with 8 threads, at 1 MiB with 16; the model has no such fall",
+        format!("the model tends to {:.0}, {:.0} and {:.0} MB/s with 4, 8 and 16; what was measured is a picture", of(4), of(8), of(16)),
+        Verdict::NotReproduced,
+    )
+}
+
+fn short_messages() -> Claim {
+    let limit = megabytes(&rate(Location::Package, 60, false));
+    claim(
+        "fig A.12",
+        "on the Xeon Phi the model with F = 5.8 fits, except for messages under 256 kb",
+        format!("the model tends to {limit:.0} MB/s; what was measured is a picture"),
+        Verdict::NotReproduced,
     )
 }

@@ -6,6 +6,7 @@
 mod claims;
 mod data;
 mod figures;
+mod interference;
 mod parameters;
 mod simulated;
 mod states;
@@ -31,7 +32,7 @@ pub static PAPER: Paper = Paper {
 fn findings() -> Vec<Finding> {
     let items = states::items().into_iter().chain(parameters::items()).map(Finding::Item);
     let reasoned = items.chain(claims::claims().into_iter().map(Finding::Claim));
-    let simulated = simulated::claims().into_iter().map(|claim| {
+    let simulated = simulated::claims().into_iter().chain(interference::claims()).map(|claim| {
         // The description's contention is the slope of this figure.
         let calibrated = claim.item == "fig 3.6a, simulated";
         Finding::Claim(claim).on(if calibrated { Basis::Calibrated } else { Basis::Predicted })

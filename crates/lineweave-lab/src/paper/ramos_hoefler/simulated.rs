@@ -112,9 +112,17 @@ fn contention_in_memory() -> Claim {
 /// A small broadcast with acknowledgements as section 4.1 has it. Children take the message from a line of their parent's
 /// that all of them poll (`shared`, the paper's own tree), or each from a line of its own.
 pub(super) fn small(tree: &Tree, shared: bool) -> Plan {
+    acknowledged(tree, shared, true)
+}
+
+/// Such a broadcast whose children acknowledge on one line of their parent's, or on a line each.
+pub(super) fn acknowledged(tree: &Tree, shared: bool, one_line: bool) -> Plan {
     let mut b = Builder::new(Collective::Bcast, "small", &Params::new(), tree.len(), 0, 8, 1);
     let ready = b.flags("ready", Layout::Alone, 1);
-    let done = b.counters("done", Layout::Alone, 1);
+    let done = match one_line {
+        true => b.counters("done", Layout::Alone, 1),
+        false => b.flags("done", Layout::Alone, tree.degree()),
+    };
     let taken = b.flags("taken", Layout::Alone, 1);
     b.ring();
     // The root marks the structure as taken: the one R_I more of Eq. 4.6.
@@ -130,11 +138,16 @@ pub(super) fn small(tree: &Tree, shared: bool) -> Plan {
             (true, false) => b.set_carrying(v, ready.at(v, 0), 1, here),
             (false, false) => children.iter().for_each(|&c| b.set_carrying(v, ready.at(c, 0), 1, here)),
         }
-        if !children.is_empty() {
-            b.wait(v, done.at(v, 0), children.len() as i32);
+        match one_line {
+            true if children.is_empty() => {}
+            true => b.wait(v, done.at(v, 0), children.len() as i32),
+            false => (0..children.len()).for_each(|i| b.wait(v, done.at(v, i), 1)),
         }
         if let Some(parent) = tree.parent[v] {
-            b.add(v, done.at(parent, 0));
+            match tree.children[parent].iter().position(|&c| c == v) {
+                Some(i) if !one_line => b.set(v, done.at(parent, i), 1),
+                _ => b.add(v, done.at(parent, 0)),
+            }
         }
     }
     b.finish()

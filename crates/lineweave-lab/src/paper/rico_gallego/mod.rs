@@ -9,6 +9,7 @@ mod claims;
 mod equations;
 mod figures;
 mod figures_simulated;
+mod setups;
 mod simulated;
 
 use super::limit::Outcome;

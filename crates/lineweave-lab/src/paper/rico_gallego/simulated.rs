@@ -10,6 +10,7 @@
 
 use super::claim;
 use super::equations::S;
+use super::setups::{self, Setup};
 use crate::models::tau_lop::{Transfers, Way};
 use crate::models::{levels, Form};
 use crate::paper::Claim;
@@ -18,8 +19,7 @@ use crate::simulate::Options;
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::shipped;
-use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
-use lineweave_core::units::Rank;
+use lineweave_core::plan::{Params, Plan};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -60,7 +60,7 @@ impl Bench {
     }
 
     /// Returns the time of a plan, in ns; 1,000 for reading a segment alone.
-    fn time(&self, plan: &Plan) -> f64 {
+    pub(super) fn time(&self, plan: &Plan) -> f64 {
         let outcome = simulate(self.rates, &self.homes, plan, &Options::default());
         outcome.unwrap_or_else(|e| panic!("{} on copies alone: {e}", plan.name())).first.nanos()
     }
@@ -95,23 +95,14 @@ impl Bench {
         self.mpich(Form::BinomialBcast, 2, k)
     }
 
-    /// L(S, tau) by the ring of section 5: each rank copies segments into its box and out of a box in turn.
+    /// L(S, tau) by the ring of section 5.
     fn l(&self, tau: u64) -> f64 {
-        const SEGMENTS: usize = 4;
-        let n = (tau as usize).clamp(1, self.homes.len());
-        *self.transfers.borrow_mut().entry(n as u64).or_insert_with(|| {
-            let mut b = Builder::new(Collective::Bcast, "ring", &Params::new(), n, 0, S as usize, 1);
-            let slot = b.slot(S as usize);
-            let whole = 0..S as usize;
-            for rank in 0..n {
-                let own = Region::new(Space::Slot { rank: Rank::from(rank), slot }, whole.clone());
-                for _ in 0..SEGMENTS {
-                    b.mov(rank, Region::new(Space::In, whole.clone()), own);
-                    b.mov(rank, own, Region::new(Space::Out, whole.clone()));
-                }
-            }
-            self.time(&b.finish()) / (2 * SEGMENTS) as f64
-        })
+        *self.transfers.borrow_mut().entry(tau).or_insert_with(|| self.by(Setup::Ring, tau as usize))
+    }
+
+    /// L(S, tau) by one of the set-ups.
+    pub(super) fn by(&self, setup: Setup, tau: usize) -> f64 {
+        self.time(&setup.plan(tau.clamp(1, self.homes.len()))) / setup.stages() as f64
     }
 
     fn cost(&self, transfers: &Transfers) -> f64 {
@@ -251,6 +242,7 @@ pub(super) fn claims() -> Vec<Claim> {
     let mut list = vec![message()];
     list.extend(errors().iter().map(compared));
     list.push(dearer());
+    list.extend(setups::claims());
     list
 }
 

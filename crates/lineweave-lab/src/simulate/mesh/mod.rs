@@ -35,7 +35,7 @@ mod values;
 
 pub use fit::FlagCost;
 pub use load::{Load, PortLoad};
-pub use overlap::{overlaps, Overlaps};
+pub use overlap::{all_pairs, overlaps, Overlaps, Shared};
 
 use self::bucket::Bucket;
 use self::cache::Cache;

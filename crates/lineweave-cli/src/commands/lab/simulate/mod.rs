@@ -22,10 +22,10 @@ use lineweave_core::plan::{Blocks, Params, Plan, PlanError, Uneven};
 use lineweave_core::topology::{Placement, Shape};
 use lineweave_core::trace::{Picos, Trace};
 use lineweave_lab::draw;
-use lineweave_lab::simulate::mesh::{FlagCost, Settings};
+use lineweave_lab::simulate::mesh::{overlaps, FlagCost, Settings};
 use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options, Outcome};
 use on::{machine, On};
-use report::{Busy, Effort, Report, Row, Times};
+use report::{AtOnce, Busy, Effort, Report, Row, Times};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -256,10 +256,14 @@ fn one(
     };
     let windows = case.bytes.checked_div(window).unwrap_or(1);
     let rest = case.bytes.checked_rem(window).unwrap_or(0);
+    let begun = Instant::now();
+    let made = plan(window)?;
+    // What messages use at once is counted in the trace, which a large plan goes without.
+    let counted = machine.mesh.is_some() && made.programs.iter().map(Vec::len).sum::<usize>() <= 1 << 20;
     let options = Options {
         fidelity: arguments.fidelity,
         runs: if asked.is_some() { windows } else { arguments.runs as usize },
-        trace: first && arguments.output.is_some(),
+        trace: counted || (first && arguments.output.is_some()),
         mesh: Settings {
             flags: arguments.on.flags,
             distance: arguments.on.ideal.then_some(1),
@@ -275,8 +279,6 @@ fn one(
         },
         ..Options::default()
     };
-    let begun = Instant::now();
-    let made = plan(window)?;
     let outcome = simulate(machine, &made, &options)?;
     // The last, shorter window follows when all others are done.
     let last = match rest {
@@ -322,6 +324,7 @@ fn one(
             link_share: Some(load.busiest_link()),
             controllers: Some(load.controllers.len()),
             controller_share: Some(load.busiest_controller()),
+            at_once: outcome.trace.as_ref().and_then(|t| overlaps(machine, &made, t)).map(AtOnce::of),
         }),
         effort: Effort { events: outcome.events + last.map_or(0, |l| l.events), seconds },
     })

@@ -7,7 +7,9 @@ use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::plan::Params;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::simulate::mesh::Overlaps;
 use serde::Serialize;
+use std::fmt;
 
 /// The result of one simulation.
 #[derive(Serialize, Clone, Debug)]
@@ -55,13 +57,38 @@ pub struct Times {
     pub throughput_mbps: Option<f64>,
 }
 
-/// Shares of the time for which ports, links and controllers are busy.
+/// Use of what ranks share: shares of the time for which ports, links and controllers are busy, and how many use one at once.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Busy {
     pub port_share: Option<f64>,
     pub link_share: Option<f64>,
     pub controllers: Option<usize>,
     pub controller_share: Option<f64>,
+    /// `None` off meshes, and for plans of too many ops.
+    pub at_once: Option<AtOnce>,
+}
+
+/// The most messages on a link, cores of a tile that exchange messages with other tiles, and other cores at a buffer, at once.
+#[derive(Serialize, Clone, Copy, Debug)]
+pub struct AtOnce {
+    link: usize,
+    tile: usize,
+    buffer: usize,
+    /// Buffers that more than two others used at once.
+    crowded_buffers: usize,
+}
+
+impl AtOnce {
+    pub fn of(found: Overlaps) -> AtOnce {
+        let Overlaps { links, tiles, buffers, .. } = found;
+        AtOnce { link: links.most, tile: tiles.most, buffer: buffers.most, crowded_buffers: buffers.places }
+    }
+}
+
+impl fmt::Display for AtOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/{}/{}", self.link, self.tile, self.buffer))
+    }
 }
 
 /// The report while rows are still added.
@@ -71,6 +98,7 @@ pub struct Report {
     of: usize,
     events: u64,
     seconds: f64,
+    at_once: bool,
 }
 
 impl Report {
@@ -83,6 +111,7 @@ impl Report {
             of,
             events: 0,
             seconds: 0.0,
+            at_once: false,
         }
     }
 
@@ -91,6 +120,7 @@ impl Report {
         self.events += row.effort.events;
         self.seconds += row.effort.seconds;
         self.rows += 1;
+        self.at_once |= row.busy.at_once.is_some();
         if session.out.is_json() {
             return session.out.object("simulate", row);
         }
@@ -111,7 +141,7 @@ impl Report {
                 super::shown(&row.params),
             ))?;
             session.out.line(&format!(
-                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>6}  {:>10}",
+                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>10}",
                 "RANKS",
                 "ROOT",
                 "K",
@@ -125,13 +155,14 @@ impl Report {
                 "PORT",
                 "LINK",
                 "MEMORY",
+                "AT ONCE",
                 "EVENTS"
             ))?;
         }
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let share = |share: Option<f64>| or_dash(share.map(|s| format!("{:.1} %", 100.0 * s)));
         session.out.line(&format!(
-            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>6}  {:>10}",
+            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>10}",
             row.ranks,
             row.root,
             row.params.get("k").unwrap_or("-"),
@@ -145,6 +176,7 @@ impl Report {
             share(row.busy.port_share),
             share(row.busy.link_share),
             share(row.busy.controller_share),
+            or_dash(row.busy.at_once.map(|a| a.to_string())),
             row.effort.events
         ))?;
         session.out.flush()
@@ -195,6 +227,10 @@ impl Report {
     pub fn finish(self, session: &mut Session) -> Result<(), CliError> {
         if session.out.is_json() {
             return Ok(());
+        }
+        if self.at_once {
+            let words = "AT ONCE: most messages on a link / cores of a tile with messages to others / other cores at a buffer";
+            session.out.line(&format!("\n{words}"))?;
         }
         let rate = self.events as f64 / self.seconds.max(1e-9);
         session.out.line(&format!(
