@@ -25,7 +25,7 @@ pub enum HostError {
     Alone { command: String, ranks: usize },
     #[error("`{command}` starts ranks on {nodes} nodes: expected one, since models and rules here are for one node's memory; give a launcher's line for one")]
     Nodes { command: String, nodes: usize },
-    #[error("the algorithms of `{0}` cannot be forced: known are the settings of Open MPI 4 and 5, MPICH from 4.0 on, and Intel MPI")]
+    #[error("the algorithms of `{0}` cannot be forced: known are the settings of Open MPI 4 and 5, MPICH from 4.0 on, and Intel MPI; `lineweave lab mpi` measures it all the same")]
     Unknown(String),
     #[error("the launcher is of {found}, and the rules are to be for {wanted}")]
     Other { found: &'static str, wanted: &'static str },

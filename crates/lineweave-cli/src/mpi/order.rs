@@ -37,7 +37,11 @@ impl Order<'_> {
     /// Starts the ranks, and determines the library's flavour.
     pub fn start(&self) -> Result<(Host, Flavour), HostError> {
         let host = Host::start(self.launcher, self.prefix)?;
-        let flavour = Flavour::of(&host.facts.version)?;
+        let flavour = Flavour::of(&host.facts.version);
+        // Rules are written as settings.
+        if flavour == Flavour::Unknown && !self.channel {
+            return Err(HostError::Unknown(host.facts.version.chars().take(60).collect()));
+        }
         Ok((host, flavour))
     }
 

@@ -73,6 +73,58 @@ fn placement_is_said_and_the_same_in_all_commands() {
     assert!(info.contains("This machine is shown; --machine names whose costs"), "{info}");
 }
 
+/// Redoes a paper on the machine that it is about: puts and gets give the description back, and what the mesh can tell is judged.
+#[test]
+fn a_described_mesh_gives_its_parameters_back() {
+    let scratch = Scratch::new();
+    let directory = scratch.path().join("there");
+    let to = directory.to_str().unwrap();
+    let asked = ["lab", "reproduce", "petrovic", "--machine", "intel-scc", "-q", "-o", to, "--json"];
+    let judgements = scratch.run(&asked).objects();
+    let page = text(&directory.join("index.html"));
+    assert!(
+        page.contains("o_get^mem 95 ns (+0.0 %)") || page.contains("o_get^mem 95.0 ns (+0.0 %)"),
+        "{page}"
+    );
+    let hops = judgements.iter().find(|j| j["item"] == "fig 3").unwrap();
+    assert_eq!(hops["verdict"], "holds", "{hops}");
+    assert!(directory.join("degrees.svg").exists() && directory.join("hops.svg").exists());
+}
+
+/// Checks the width of the report on all papers, and that each begins with its claims.
+#[test]
+fn papers_fit_a_hundred_columns_and_begin_with_verdicts() {
+    let text = Scratch::new().line("lab papers").accepted();
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 100).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    let tables: Vec<&str> = text
+        .lines()
+        .map(str::trim_start)
+        .filter(|l| l.starts_with("VERDICT ") || l.starts_with("AGREE "))
+        .collect();
+    assert!(tables.len() >= 10 && tables[0].starts_with("VERDICT "), "{tables:?}");
+    assert!(
+        tables.windows(2).all(|t| !t[0].starts_with("AGREE ") || t[1].starts_with("VERDICT ")),
+        "{tables:?}"
+    );
+}
+
+/// Four cores use a buffer at once, six buffers more than two, while links and tiles carry one message each.
+#[test]
+fn simulations_say_what_messages_use_at_once() {
+    let scratch = Scratch::new();
+    let asked = "lab simulate --machine intel-scc -c bcast -a noc-msg -b 32 -n 48 --root 18 -p columns=6 --flags byte";
+    let text = scratch.line(asked).accepted();
+    assert!(text.contains("1/1/4") && text.contains("AT ONCE: "), "{text}");
+    let rows = scratch.line(&format!("{asked} --json")).objects();
+    let row = rows.iter().find(|o| o["kind"] == "simulate").unwrap();
+    assert_eq!((&row["at_once"]["buffer"], &row["at_once"]["crowded_buffers"]), (&4.into(), &6.into()));
+    let phi = scratch
+        .line("lab simulate --machine xeon-phi-5110p -c barrier -a dissemination -n 4 --json")
+        .objects();
+    assert!(phi.iter().all(|o| o["at_once"].is_null()), "{phi:?}");
+}
+
 fn text(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
@@ -109,5 +161,8 @@ fn a_paper_is_redone_here() {
     std::fs::write(&points, other).unwrap();
     scratch.run(&asked).refused(1, &["data.jsonl holds points of", "-o"]);
     scratch.line("lab reproduce nobody").refused(1, &["nobody", "ramos-hoefler-2013"]);
+    let other = ["lab", "reproduce", "ramos", "-q", "-o", scratch.path().to_str().unwrap()];
+    scratch.file("profile.toml", &profile());
+    scratch.run(&other).refused(1, &["profile.toml is a profile of", "-o"]);
     scratch.line("lab reproduce patil --here --machine intel-scc").refused(2, &["--here"]);
 }

@@ -29,6 +29,10 @@ pub enum Mark {
     Published,
     /// Band between the ends of what a closed form allows.
     Band,
+    /// From quartile to quartile of what was measured: a hollow box. In no legend.
+    Quartiles,
+    /// From percentile 5 to 95 of what was measured: a thin line with ends. In no legend.
+    Whiskers,
 }
 
 impl Mark {
@@ -40,7 +44,13 @@ impl Mark {
             Mark::Model => "model",
             Mark::Published => "published",
             Mark::Band => "band",
+            Mark::Quartiles => "quartiles",
+            Mark::Whiskers => "percentiles 5 and 95",
         }
+    }
+
+    fn is_spread(self) -> bool {
+        matches!(self, Mark::Quartiles | Mark::Whiskers)
     }
 }
 
@@ -96,7 +106,8 @@ pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
             let corner = (LEFT + i as f64 * (WIDTH + GAP), top);
             one(&mut svg, corner, chart, &colour);
         }
-        let legend = row.iter().map(|c| c.series.len().div_ceil(legend_columns(c))).max().unwrap_or(0) as f64;
+        let legend =
+            row.iter().map(|c| in_legend(c).count().div_ceil(legend_columns(c))).max().unwrap_or(0) as f64;
         top += HEIGHT + BELOW + legend * LEGEND + 34.0;
     }
     let width = (LEFT + columns as f64 * (WIDTH + GAP) - GAP + 30.0)
@@ -133,8 +144,18 @@ fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'s
             }
         }
     }
+    for series in others.iter().filter(|s| s.mark.is_spread()) {
+        let stroke = Stroke { colour: colour(&series.colour_of), width: 0.9, dashed: false };
+        for spot in &series.spots {
+            if let (Some(low), Some(high)) = (at(spot.x, spot.low), at(spot.x, spot.high)) {
+                svg.open(&tip(series, Some(spot)));
+                spread(svg, series.mark, low, high, stroke);
+                svg.close();
+            }
+        }
+    }
     let joined = !matches!(chart.x.scale, Scale::Names(_));
-    for series in others.iter().filter(|s| s.mark != Mark::Published) {
+    for series in others.iter().filter(|s| s.mark != Mark::Published && !s.mark.is_spread()) {
         let stroke = stroke(series.mark, colour(&series.colour_of));
         let points: Vec<(Point, &Spot)> =
             series.spots.iter().filter_map(|s| Some((at(s.x, dot(series.mark, s))?, s))).collect();
@@ -160,16 +181,14 @@ fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'s
 fn dot(mark: Mark, spot: &Spot) -> f64 {
     match mark {
         Mark::Measured => (spot.low + spot.high) / 2.0,
-        Mark::Simulated | Mark::Model | Mark::Published | Mark::Band => spot.high,
+        _ => spot.high,
     }
 }
 
 fn stroke(mark: Mark, colour: &'static str) -> Stroke {
     match mark {
         Mark::Model => Stroke { colour, width: 1.4, dashed: true },
-        Mark::Measured | Mark::Simulated | Mark::Published | Mark::Band => {
-            Stroke { colour, width: 1.6, dashed: false }
-        }
+        _ => Stroke { colour, width: 1.6, dashed: false },
     }
 }
 
@@ -182,6 +201,18 @@ fn tip(series: &Series, spot: Option<&Spot>) -> String {
             format!("{} ({kind}): {}, {} to {}", series.name, number(s.x), number(s.low), number(s.high))
         }
         Some(s) => format!("{} ({kind}): {}, {}", series.name, number(s.x), number(s.high)),
+    }
+}
+
+/// A box from quartile to quartile, or a line with ends.
+fn spread(svg: &mut Svg, mark: Mark, low: Point, high: Point, stroke: Stroke) {
+    let half = if mark == Mark::Quartiles { 4.5 } else { 2.5 };
+    for end in [low, high] {
+        svg.line((end.0 - half, end.1), (end.0 + half, end.1), stroke);
+    }
+    let sides = if mark == Mark::Quartiles { &[-half, half][..] } else { &[0.0] };
+    for side in sides {
+        svg.line((low.0 + side, low.1), (high.0 + side, high.1), stroke);
     }
 }
 
@@ -230,10 +261,14 @@ fn rules(svg: &mut Svg, corner: Point, x: &Range, y: &Range) {
     svg.text_up((corner.0 - 58.0, corner.1 + HEIGHT / 2.0), 11.5, INK, &y.axis.title);
 }
 
+fn in_legend(chart: &Chart) -> impl Iterator<Item = &Series> {
+    chart.series.iter().filter(|s| !s.mark.is_spread())
+}
+
 /// One column where a name is too long for two.
 fn legend_columns(chart: &Chart) -> usize {
     let room = WIDTH / 2.0 - 40.0;
-    if chart.series.iter().all(|s| width_of(&s.name, 11.5) < room) {
+    if in_legend(chart).all(|s| width_of(&s.name, 11.5) < room) {
         2
     } else {
         1
@@ -242,7 +277,7 @@ fn legend_columns(chart: &Chart) -> usize {
 
 fn legend(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'static str) {
     let columns = legend_columns(chart);
-    for (i, series) in chart.series.iter().enumerate() {
+    for (i, series) in in_legend(chart).enumerate() {
         let x = corner.0 + (i % columns) as f64 * (WIDTH / 2.0);
         let y = corner.1 + (i / columns) as f64 * LEGEND;
         let middle = (x + 13.0, y - 4.0);
@@ -250,7 +285,7 @@ fn legend(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> 
         match series.mark {
             Mark::Band => svg.rect((x, y - 10.0), (26.0, 12.0), BAND, 1.0),
             Mark::Published => published(svg, middle, middle, stroke.colour),
-            Mark::Measured | Mark::Simulated | Mark::Model => {
+            _ => {
                 svg.line((x, y - 4.0), (x + 26.0, y - 4.0), stroke);
                 if series.mark != Mark::Model {
                     svg.circle(middle, 2.6, stroke.colour, Stroke { width: 0.0, ..stroke });

@@ -1,6 +1,7 @@
 //! One judge for all claims: by the rules of a study, or by what stands behind the claim.
 
-use super::{Ask, Here, Needs, Point, Rule, Study, MEASURED};
+use super::points::pairs;
+use super::{Ask, Factor, Here, Needs, Point, Rule, Study, MEASURED};
 use crate::models::error::mean_relative;
 use crate::paper::limit::{Judged, Outcome, ALMOST, SAME};
 use crate::paper::{Basis, Claim, Verdict};
@@ -34,7 +35,7 @@ pub fn judge(study: &Study, claims: &[Claim], here: &Here, points: &[Point]) -> 
 fn one(study: &Study, claim: &Claim, here: &Here, points: &[Point]) -> Judgement {
     let rule = study.rules.iter().find(|r| r.item == claim.item && claim.claimed.starts_with(r.begins));
     let (outcome, said) = match rule {
-        Some(rule) => lacks(rule.needs, here).map_or_else(|| asked(rule, points), cannot),
+        Some(rule) => lacks(rule.needs, here).map_or_else(|| asked(study, rule, points), cannot),
         None if claim.basis == Basis::ByConstruction => {
             cannot("it is about what the paper prints, of which this machine is no part".to_owned())
         }
@@ -60,6 +61,7 @@ fn lacks(needs: Needs, here: &Here) -> Option<String> {
     let list = [
         ("CPUs", needs.cpus, here.cpus),
         ("hardware threads a core", needs.threads, threads),
+        ("NUMA nodes", needs.numa, here.numa),
         ("packages", needs.packages, here.packages),
     ];
     let found = list.into_iter().find(|(_, needs, has)| needs > has)?;
@@ -93,16 +95,20 @@ fn picture(ask: &Ask) -> Option<&'static str> {
         | Ask::Best { picture, .. }
         | Ask::Order { picture, .. }
         | Ask::Times { picture, .. }
+        | Ask::Constant { picture, .. }
         | Ask::Within { picture, .. }
         | Ask::LeastError { picture, .. }
         | Ask::Alike { picture } => Some(picture),
     }
 }
 
-fn asked(rule: &Rule, points: &[Point]) -> (Outcome, String) {
+fn asked(study: &Study, rule: &Rule, points: &[Point]) -> (Outcome, String) {
     let own = |p: &&Point| Some(p.picture.as_str()) == picture(&rule.ask) && p.source == MEASURED;
     let (all, steady) =
         (points.iter().filter(own).count(), points.iter().filter(own).filter(|p| p.is_steady()).count());
+    if all == 0 && !matches!(rule.ask, Ask::Cannot(_)) {
+        return cannot(study.otherwise.to_owned());
+    }
     if steady < all {
         return cannot(format!(
             "{} of the {all} points that it compares were disturbed by other work: the same command repeats them on a quieter machine",
@@ -111,17 +117,28 @@ fn asked(rule: &Rule, points: &[Point]) -> (Outcome, String) {
     }
     let found = match &rule.ask {
         Ask::Cannot(why) => return cannot((*why).to_owned()),
-        Ask::Fastest { picture, who, at_last } => fastest(&times(points, picture, MEASURED), who, *at_last),
+        Ask::Fastest { picture, who, than, at_last } => {
+            let mut times = times(points, picture, MEASURED);
+            let rival = |name: &&str| than.is_empty() || than.contains(name) || name == who;
+            times.iter_mut().for_each(|(_, series)| series.retain(|name, _| rival(name)));
+            fastest(&times, who, *at_last)
+        }
         Ask::Best { picture, series, printed } => best(&times(points, picture, MEASURED), series, printed),
         Ask::Order { picture, series } => order(&times(points, picture, MEASURED), series),
-        Ask::Times { picture, series, factor } => {
-            so_many_times(&times(points, picture, MEASURED), *series, *factor)
+        Ask::Times { picture, series, at, factor } => {
+            so_many_times(&times(points, picture, MEASURED), *series, *at, factor)
         }
+        Ask::Constant { picture, series, from } => constant(&times(points, picture, MEASURED), series, *from),
         Ask::Within { picture, models } => within(points, picture, *models),
         Ask::LeastError { picture, model } => least_error(points, picture, model),
         Ask::Alike { picture } => alike(&times(points, picture, MEASURED)),
     };
-    found.unwrap_or_else(|| cannot("there are not the points that it compares".to_owned()))
+    found.unwrap_or_else(|| {
+        cannot(
+            "there are not the points that it compares; a plan that does not fit this machine has none"
+                .to_owned(),
+        )
+    })
 }
 
 fn fastest(times: &Times<'_>, who: &str, at_last: bool) -> Option<(Outcome, String)> {
@@ -136,6 +153,9 @@ fn fastest(times: &Times<'_>, who: &str, at_last: bool) -> Option<(Outcome, Stri
     Some((SAME.of(off), format!("{:.1} % behind the fastest at {x}: {}", 100.0 * off, shown(series))))
 }
 
+/// The most values that are listed.
+const MANY: usize = 12;
+
 fn best(times: &Times<'_>, series: &str, printed: &[f64]) -> Option<(Outcome, String)> {
     let all: Vec<(f64, f64)> = times.iter().filter_map(|(x, s)| Some((*x, *s.get(series)?))).collect();
     let least = all.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
@@ -144,8 +164,14 @@ fn best(times: &Times<'_>, series: &str, printed: &[f64]) -> Option<(Outcome, St
         return None;
     }
     let off = of_printed / least - 1.0;
-    let list: Vec<String> = all.iter().map(|(x, ns)| format!("{x}: {}", Nanos(*ns))).collect();
-    Some((SAME.of(off), format!("{:.1} % behind the best of {}", 100.0 * off, list.join(", "))))
+    let shown = |(x, ns): &(f64, f64)| format!("{x}: {}", Nanos(*ns));
+    // Of many the best and the claimed ones.
+    let few = all.iter().filter(|p| all.len() <= MANY || p.1 == least || printed.contains(&p.0));
+    let list: Vec<String> = few.take(MANY).map(shown).collect();
+    Some((
+        SAME.of(off),
+        format!("{:.1} % behind the best of {}: {}", 100.0 * off, all.len(), list.join(", ")),
+    ))
 }
 
 fn order(times: &Times<'_>, series: &[&str]) -> Option<(Outcome, String)> {
@@ -161,16 +187,34 @@ fn order(times: &Times<'_>, series: &[&str]) -> Option<(Outcome, String)> {
     (!rows.is_empty()).then(|| (falls.into(), format!("{}: {}", series.join(", "), list.join("; "))))
 }
 
-fn so_many_times(times: &Times<'_>, [fast, slow]: [&str; 2], factor: f64) -> Option<(Outcome, String)> {
+fn so_many_times(
+    times: &Times<'_>,
+    [fast, slow]: [&str; 2],
+    at: f64,
+    factor: &Factor,
+) -> Option<(Outcome, String)> {
     let both = |s: &BTreeMap<&str, f64>| Some((*s.get(fast)?, *s.get(slow)?));
-    let (x, (fast_ns, slow_ns)) = times.iter().rev().find_map(|(x, s)| Some((x, both(s)?)))?;
+    let there = times.iter().rev().filter(|(x, _)| at.is_infinite() || *x == at);
+    let (x, (fast_ns, slow_ns)) = there.filter_map(|(x, s)| Some((x, both(s)?))).next()?;
     let ratio = slow_ns / fast_ns;
     let said = format!(
         "{fast} is {ratio:.2} times as fast as {slow} at {x}: {} and {}",
         Nanos(fast_ns),
         Nanos(slow_ns)
     );
-    Some((ALMOST.beside(ratio, factor), said))
+    let outcome = match factor {
+        Factor::About(factor, limit) => limit.beside(ratio, *factor),
+        Factor::Between(least, most) => (*least..=*most).contains(&ratio).into(),
+    };
+    Some((outcome, said))
+}
+
+fn constant(times: &Times<'_>, series: &str, from: f64) -> Option<(Outcome, String)> {
+    let of = |(x, s): &(f64, BTreeMap<&str, f64>)| Some((*x, *s.get(series)?)).filter(|(x, _)| *x >= from);
+    let all: Vec<(f64, f64)> = times.iter().filter_map(of).collect();
+    let (low, high) = all.iter().fold((f64::MAX, 0.0f64), |(l, h), p| (l.min(p.1), h.max(p.1)));
+    let list: Vec<String> = all.iter().map(|(x, ns)| format!("at {x} {}", Nanos(*ns))).collect();
+    (all.len() > 1).then(|| (ALMOST.of(high / low - 1.0), list.join(", ")))
 }
 
 fn within(points: &[Point], picture: &str, [least, most]: [&str; 2]) -> Option<(Outcome, String)> {
@@ -193,14 +237,12 @@ fn within(points: &[Point], picture: &str, [least, most]: [&str; 2]) -> Option<(
 }
 
 fn least_error(points: &[Point], picture: &str, model: &str) -> Option<(Outcome, String)> {
-    let mut pairs: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-    for p in points.iter().filter(|p| p.picture == picture && p.source != MEASURED) {
-        let same = |q: &&Point| q.source == MEASURED && q.series == p.series && q.x == p.x;
-        let measured = points.iter().filter(|q| q.picture == picture).find(same);
-        pairs.entry(&p.source).or_default().extend(measured.map(|q| (q.median_ns, p.median_ns)));
+    let mut by: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for (measured, predicted) in pairs(points).filter(|p| p.0.picture == picture) {
+        by.entry(&predicted.source).or_default().push((measured.median_ns, predicted.median_ns));
     }
     let errors: BTreeMap<&str, f64> =
-        pairs.iter().filter_map(|(name, pairs)| Some((*name, mean_relative(pairs)?))).collect();
+        by.iter().filter_map(|(name, pairs)| Some((*name, mean_relative(pairs)?))).collect();
     let own = *errors.get(model)?;
     let least = errors.iter().filter(|(name, _)| **name != model).map(|e| *e.1).fold(f64::INFINITY, f64::min);
     let list: Vec<String> = errors.iter().map(|(name, e)| format!("{name} {:.0} %", 100.0 * e)).collect();

@@ -8,18 +8,25 @@
 //! A claim of the paper without a rule is one that no machine can turn, or one that says why it cannot be asked.
 
 mod judge;
+mod mesh;
 mod page;
 mod points;
+mod states;
 mod studies;
+mod tasks;
 
 pub use judge::{judge, Judgement};
+pub use mesh::put_get;
 pub use page::{csv, figures, html};
-pub use points::{from_profile, level, predicted, tasks, Point, Task, MEASURED};
+pub use points::{from_profile, level, missing, predicted, Point, MEASURED};
+pub use states::said;
 pub use studies::STUDIES;
+pub use tasks::{tasks, Costs, Task};
 
 use crate::draw::Scale;
+use crate::paper::limit::Limit;
 use lineweave_core::collective::Collective;
-use lineweave_core::topology::{Level, Shape, Topology};
+use lineweave_core::topology::{Level, Placement, Shape, Topology};
 use serde::{Deserialize, Serialize};
 
 /// A paper's experiments, and the rules by which its claims are judged.
@@ -83,24 +90,46 @@ pub enum How {
     Calls {
         /// The collective.
         collective: Collective,
-        /// The algorithm as it is written: `tree(k={})`, where the degree takes the place of the braces.
+        /// The algorithm as it is written: `tree(k={})`, where the degree or root takes the place of the braces; `@published` is what the
+        /// optimiser of that name chooses by fitted costs. For a peer its name.
         algorithm: &'static str,
         /// Length of the message.
         bytes: usize,
         /// The quantity that varies.
         over: Over,
-        /// True if ranks are processes.
-        processes: bool,
+        /// The caller.
+        by: By,
     },
+}
+
+/// The caller of what is timed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// Threads of lineweave's.
+    Threads,
+    /// Threads that fill core after core, whatever the placement of the others.
+    Filling,
+    /// Processes of lineweave's.
+    Processes,
+    /// A program of `lineweave bench` on this machine: OpenMP's or POSIX threads' barrier.
+    Peer,
+    /// The MPI in the PATH on this machine.
+    Mpi,
+    /// Simulated ranks whose blocks are of half, all and one and a half times the length: no clock of this machine has such calls.
+    Uneven,
 }
 
 /// The quantity that varies.
 pub enum Over {
-    /// Ranks, up to the CPUs.
+    /// Ranks, up to [`Here::most`].
     Ranks,
-    /// Lengths, among as many ranks as there are CPUs.
+    /// Hardware threads a core, with a rank on each.
+    Threads,
+    /// Roots, simulated: on this machine the root is rank 0.
+    Roots,
+    /// Lengths, among [`Here::most`] ranks.
     Bytes(&'static [usize]),
-    /// Degrees, among as many ranks as there are CPUs.
+    /// Degrees, among [`Here::most`] ranks.
     Degrees(&'static [usize]),
 }
 
@@ -117,11 +146,33 @@ pub struct Here {
     pub numa: usize,
     /// Packages of them.
     pub packages: usize,
+    /// True if ranks fill core after core, false if each has a core.
+    pub filled: bool,
+    /// True if the machine is described and played in virtual time.
+    pub simulated: bool,
 }
 
 impl Here {
+    /// Returns the most ranks of a sweep: one a core, or one a hardware thread where cores are filled.
+    pub fn most(&self) -> usize {
+        if self.filled {
+            self.cpus
+        } else {
+            self.cores
+        }
+    }
+
+    /// Returns the placement of ranks.
+    pub fn place(&self) -> Placement {
+        if self.filled {
+            Placement::Thread
+        } else {
+            Placement::Core
+        }
+    }
+
     /// Returns what a topology has.
-    pub fn of(machine: &str, topology: &Topology) -> Here {
+    pub fn of(machine: &str, topology: &Topology, place: Placement, simulated: bool) -> Here {
         let shape = Shape::on(topology.cpus.clone());
         let groups = |level| shape.groups(level).len();
         Here {
@@ -130,18 +181,22 @@ impl Here {
             cores: topology.cores(),
             numa: groups(Level::Numa),
             packages: groups(Level::Package),
+            filled: place == Placement::Thread,
+            simulated,
         }
     }
 }
 
 /// The test that a claim makes of the points.
 pub enum Ask {
-    /// `who` is the fastest of its picture, or within 5 % of it.
+    /// `who` is the fastest of its picture or of some series, or within 5 % of that.
     Fastest {
         /// The picture.
         picture: &'static str,
         /// The series.
         who: &'static str,
+        /// The others; all of the picture where there are none.
+        than: &'static [&'static str],
         /// True if `who` is asked for at the largest x alone, false for every x.
         at_last: bool,
     },
@@ -161,14 +216,25 @@ pub enum Ask {
         /// The slowest first.
         series: &'static [&'static str],
     },
-    /// At the largest x one series is so many times as fast as another, within 10 %.
+    /// One series is so many times as fast as another.
     Times {
         /// The picture.
         picture: &'static str,
         /// The faster one, as claimed, and the slower one.
         series: [&'static str; 2],
+        /// The x at which they are compared; the largest where it is infinite.
+        at: f64,
         /// The factor that the claim names.
-        factor: f64,
+        factor: Factor,
+    },
+    /// A series does not change with x, within 10 %, from this x on.
+    Constant {
+        /// The picture.
+        picture: &'static str,
+        /// The series.
+        series: &'static str,
+        /// The least x.
+        from: f64,
     },
     /// Every point lies between what two models say.
     Within {
@@ -193,6 +259,14 @@ pub enum Ask {
     Cannot(&'static str),
 }
 
+/// A factor as a claim names it.
+pub enum Factor {
+    /// So many times, within a limit.
+    About(f64, &'static Limit),
+    /// From the one to the other.
+    Between(f64, f64),
+}
+
 /// The properties that a claim needs of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
@@ -200,6 +274,8 @@ pub struct Needs {
     pub cpus: usize,
     /// Hardware threads a core.
     pub threads: usize,
+    /// NUMA nodes.
+    pub numa: usize,
     /// Packages.
     pub packages: usize,
 }

@@ -1,41 +1,12 @@
 //! Points: which a study measures on a machine, and what probes and models say of them.
 
-use super::{Here, How, Over, Study};
+use super::{states, By, How, Series, Study, Task};
 use crate::closed_form::farthest;
 use crate::models::{Call, Estimates, Form, Schedule};
-use lineweave_core::algorithm::{self, spec::Spec, Problem};
-use lineweave_core::collective::Collective;
+use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::profile::{Profile, Stats};
 use lineweave_core::topology::{Level, Shape, Topology};
 use serde::{Deserialize, Serialize};
-
-/// One point to be measured.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Task {
-    /// Picture and series.
-    pub picture: &'static str,
-    /// The series within the picture.
-    pub series: &'static str,
-    /// Value on the axis to the right.
-    pub x: f64,
-    /// The collective.
-    pub collective: Collective,
-    /// Algorithm and parameters.
-    pub spec: Spec,
-    /// Length of the message.
-    pub bytes: usize,
-    /// Ranks.
-    pub ranks: usize,
-    /// True if they are processes.
-    pub processes: bool,
-}
-
-impl Task {
-    /// Returns whether each call is timed with a barrier behind it, less the time of a barrier: calls with a root overlap back to back.
-    pub fn alone(&self) -> bool {
-        self.collective.rooted()
-    }
-}
 
 /// One point, measured or predicted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -61,19 +32,32 @@ pub struct Point {
     pub samples: usize,
     /// Samples set aside because something disturbed them.
     pub disturbed: usize,
+    /// Percentiles 5 and 95, where they are of several samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whiskers_ns: Option<[f64; 2]>,
+    /// Quartiles, where single samples are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quartiles_ns: Option<[f64; 2]>,
 }
 
 /// The upper end of an interval by its lower, up to which a point is compared with others.
 const WIDEST: f64 = 1.5;
 
+/// Samples from which on percentiles are shown.
+const FEW: usize = 8;
+
 /// The source of what was measured.
 pub const MEASURED: &str = "measured";
 
 impl Point {
-    /// Returns the point of a task from what was measured.
-    pub fn of(task: &Task, stats: &Stats) -> Point {
+    /// Returns the point of a task from its samples.
+    pub fn of(task: &Task, samples: &[f64], disturbed: usize) -> Option<Point> {
         let at = (task.picture.to_owned(), task.series.to_owned(), task.x);
-        Point::at(at, None, MEASURED, stats)
+        let point = Point::at(at, None, MEASURED, &Stats::of(samples, disturbed)?);
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let quartile = |i: usize| sorted[i * (sorted.len() - 1) / 4];
+        Some(Point { quartiles_ns: point.whiskers_ns.map(|_| [1, 3].map(quartile)), ..point })
     }
 
     pub(super) fn at(at: (String, String, f64), label: Option<String>, source: &str, stats: &Stats) -> Point {
@@ -88,6 +72,8 @@ impl Point {
             high_ns: stats.ci_high,
             samples: stats.samples,
             disturbed: stats.disturbed,
+            whiskers_ns: (stats.samples >= FEW).then_some([stats.p5, stats.p95]),
+            quartiles_ns: None,
         }
     }
 
@@ -114,52 +100,34 @@ impl Point {
     }
 }
 
-/// Returns what a study measures on a machine: none where ranks cannot be apart.
-pub fn tasks(study: &Study, here: &Here) -> Vec<Task> {
-    let mut list = Vec::new();
-    for series in study.series {
-        let How::Calls { collective, algorithm, bytes, over, processes } = &series.how else { continue };
-        let points: Vec<(f64, usize, usize, usize)> = match over {
-            Over::Ranks => ranks(here.cpus).into_iter().map(|n| (n as f64, n, *bytes, 0)).collect(),
-            Over::Bytes(all) => all.iter().map(|&bytes| (bytes as f64, here.cpus, bytes, 0)).collect(),
-            // A tree of more children than other ranks is the flat one.
-            Over::Degrees(all) => {
-                let fewer = all.iter().filter(|&&k| k < here.cpus.max(2));
-                fewer.map(|&k| (k as f64, here.cpus, *bytes, k)).collect()
-            }
-        };
-        for (x, ranks, bytes, degree) in points.into_iter().filter(|p| p.1 >= 2) {
-            let Ok(spec) = algorithm.replace("{}", &degree.to_string()).parse::<Spec>() else { continue };
-            let problem = Problem::flat(*collective, ranks, bytes);
-            let made = algorithm::find(*collective, &spec.name).and_then(|a| a.plan(&problem, &spec.params));
-            if made.is_ok() {
-                let (picture, series, processes) = (series.picture, series.name, *processes);
-                list.push(Task {
-                    picture,
-                    series,
-                    x,
-                    collective: *collective,
-                    spec,
-                    bytes,
-                    ranks,
-                    processes,
-                });
-            }
-        }
-    }
-    list
+/// Returns a sentence that names the series without points, if there are any.
+pub fn missing(study: &Study, points: &[Point]) -> Option<String> {
+    let has = |s: &Series| points.iter().any(|p| p.picture == s.picture && p.series.starts_with(s.name));
+    let none = study.series.iter().filter(|s| !has(s));
+    let names: Vec<String> = none.map(|s| format!("{} ({})", s.name, s.picture)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "without points, since they need more CPUs or hardware threads, another kind of machine or program, or a parameter that was \
+             not fitted: {}",
+            names.join(", ")
+        )
+    })
 }
 
-/// Powers of two up to the CPUs, and all of them.
-fn ranks(cpus: usize) -> Vec<usize> {
-    let mut list: Vec<usize> = (1..).map(|i| 1usize << i).take_while(|&n| n < cpus).collect();
-    list.push(cpus);
-    list
+/// Returns each predicted point beside the measured one.
+pub(super) fn pairs(points: &[Point]) -> impl Iterator<Item = (&Point, &Point)> {
+    points.iter().filter(|p| p.source != MEASURED).filter_map(|predicted| {
+        let same = |q: &&Point| Point { source: MEASURED.to_owned(), ..predicted.clone() }.is_as(q);
+        Some((points.iter().find(same)?, predicted))
+    })
 }
 
 /// Returns the points that a profile's cells are, a series for each distance between CPUs.
 pub fn from_profile(study: &Study, profile: &Profile) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
+    if study.pictures.iter().any(|p| p.name == states::PICTURE) {
+        points = states::ping_pongs(profile);
+    }
     for series in study.series {
         let How::Probe { probe, factors, over } = &series.how else { continue };
         let mut labels: Vec<String> = Vec::new();
@@ -190,7 +158,7 @@ pub fn from_profile(study: &Study, profile: &Profile) -> Vec<Point> {
 /// Returns what the models of a study's pictures say of its tasks.
 pub fn predicted(study: &Study, tasks: &[Task], estimates: &Estimates) -> Vec<Point> {
     let mut points = Vec::new();
-    for task in tasks {
+    for task in tasks.iter().filter(|t| !matches!(t.by, By::Peer | By::Mpi | By::Uneven)) {
         let Some(picture) = study.pictures.iter().find(|p| p.name == task.picture) else { continue };
         let problem = Problem::flat(task.collective, task.ranks, task.bytes);
         let made = algorithm::find(task.collective, &task.spec.name);

@@ -1,10 +1,15 @@
 //! Experiments of each paper on a machine at hand, and the rules by which its claims are judged: data alone.
 
-use super::{Ask, How, Needs, Over, Picture, Point, Rule, Series, Study};
+mod patil;
+mod ramos_hoefler;
+
+use super::{Ask, By, Factor, How, Needs, Over, Picture, Point, Rule, Series, Study};
 use crate::draw::Scale;
-use crate::models::cache_line::{BEST, WORST};
 use crate::models::put_get;
-use lineweave_core::collective::Collective::{self, Allreduce, Alltoall, Barrier, Bcast, Reduce};
+use crate::paper::limit::{ALMOST, NUMBER, SAME};
+use lineweave_core::collective::Collective::{self, Barrier, Bcast};
+use patil::PATIL;
+use ramos_hoefler::RAMOS_HOEFLER;
 
 /// Every study.
 pub static STUDIES: [&Study; 5] = [&RAMOS_HOEFLER, &PETROVIC, &CHUNDURI, &RICO_GALLEGO, &PATIL];
@@ -68,132 +73,94 @@ const fn copies(picture: &'static str, name: &'static str, factors: Factors) -> 
 const fn calls(
     picture: &'static str,
     name: &'static str,
+    what: (Collective, &'static str),
+    bytes: usize,
+    over: Over,
+) -> Series {
+    calls_by(By::Threads, picture, name, what, bytes, over)
+}
+
+const fn calls_by(
+    by: By,
+    picture: &'static str,
+    name: &'static str,
     (collective, algorithm): (Collective, &'static str),
     bytes: usize,
     over: Over,
 ) -> Series {
-    Series { picture, name, how: How::Calls { collective, algorithm, bytes, over, processes: false } }
+    Series { picture, name, how: How::Calls { collective, algorithm, bytes, over, by } }
 }
 
-const fn by_processes(picture: &'static str, name: &'static str, algorithm: &'static str) -> Series {
-    let how = How::Calls { collective: Barrier, algorithm, bytes: 0, over: Over::Ranks, processes: true };
-    Series { picture, name, how }
+/// A barrier among ranks up to the most.
+const fn barrier(by: By, picture: &'static str, name: &'static str, algorithm: &'static str) -> Series {
+    calls_by(by, picture, name, (Barrier, algorithm), 0, Over::Ranks)
 }
 
 const fn rule(item: &'static str, begins: &'static str, cpus: usize, ask: Ask) -> Rule {
-    Rule { item, begins, needs: Needs { cpus, threads: 0, packages: 0 }, ask }
+    Rule { item, begins, needs: Needs { cpus, threads: 0, numa: 0, packages: 0 }, ask }
 }
 
 const fn with_threads(item: &'static str, begins: &'static str, threads: usize, ask: Ask) -> Rule {
-    Rule { item, begins, needs: Needs { cpus: 2, threads, packages: 0 }, ask }
+    Rule { item, begins, needs: Needs { cpus: 2, threads, numa: 0, packages: 0 }, ask }
 }
 
-const MIN_MAX: &[&str] = &[BEST, WORST];
+/// The end of the axis to the right.
+const LAST: f64 = f64::INFINITY;
 
-static RAMOS_HOEFLER: Study = Study {
-    paper: "ramos-hoefler-2013",
-    pictures: &[
-        picture("states", "reading a line, by its state and place", "state of the line", named, &[]),
-        picture("distance", "a flag, by the distance of the CPUs", "pollers", linear, &[]),
-        picture("contention", "reading a line that others read too", "readers", linear, &[]),
-        picture("lines", "ping-pong of several lines", "lines", doubling, &[]),
-        picture("bandwidth", "copies to the other CPU, by how many go on at once", "bytes", bytes, &[]),
-        picture("small-broadcast", "broadcasts of 8 bytes, one at a time", "threads", linear, MIN_MAX),
-        picture("large-broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, MIN_MAX),
-        picture("barrier", "dissemination barriers", "threads", linear, MIN_MAX),
-        picture("reduction", "reductions of 8 bytes, one at a time", "threads", linear, MIN_MAX),
-    ],
-    series: &[
-        probe("states", "read", "line", &[("access", "read")], "state"),
-        probe("distance", "signal", "signal", &[("layout", "alone"), ("pollers", "1")], "pollers"),
-        probe("contention", "read", "contention", &[], "readers"),
-        probe("lines", "ping-pong", "pingpong", &[], "lines"),
-        copies("bandwidth", "1 at once", PUT),
-        copies("bandwidth", "2 at once", TWO_PUTS),
-        calls("small-broadcast", "flat", (Bcast, "flat"), 8, Over::Ranks),
-        calls("small-broadcast", "binomial", (Bcast, "binomial"), 8, Over::Ranks),
-        calls("small-broadcast", "3-nomial", (Bcast, "knomial(k=3)"), 8, Over::Ranks),
-        calls("small-broadcast", "Fibonacci", (Bcast, "fibonacci"), 8, Over::Ranks),
-        calls("small-broadcast", "degrees", (Bcast, "degrees"), 8, Over::Ranks),
-        calls("large-broadcast", "flat", (Bcast, "flat"), 0, Over::Bytes(SIZES)),
-        calls("large-broadcast", "pipelined", (Bcast, "cyclic"), 0, Over::Bytes(SIZES)),
-        calls("barrier", "dissemination", (Barrier, "dissemination"), 0, Over::Ranks),
-        calls("reduction", "degrees", (Reduce, "tree"), 8, Over::Ranks),
-    ],
-    rules: &[
-        rule("section A.2", "2 or 4", 4, Ask::Alike { picture: "bandwidth" }),
-        rule("section 2.4", "on Xeon Phi the distance", 2, Ask::Alike { picture: "distance" }),
-        rule("fig 4.4", "", 4, Ask::Fastest { picture: "small-broadcast", who: "degrees", at_last: false }),
-        rule(
-            "fig 4.4, simulated, 60",
-            "",
-            60,
-            Ask::Fastest { picture: "small-broadcast", who: "degrees", at_last: true },
-        ),
-        rule(
-            "fig 4.4, simulated",
-            "",
-            4,
-            Ask::Fastest { picture: "small-broadcast", who: "degrees", at_last: false },
-        ),
-        rule("fig 4.5, simulated", "", 2, Ask::Within { picture: "small-broadcast", models: [BEST, WORST] }),
-        rule("fig 4.6, simulated", "", 3, LARGE),
-        rule("section 4.1.3", "the flat tree", 3, LARGE),
-        rule("fig 4.7, simulated", "", 2, Ask::Within { picture: "barrier", models: [BEST, WORST] }),
-        rule("fig 4.8, simulated", "", 2, Ask::Within { picture: "reduction", models: [BEST, WORST] }),
-        rule(
-            "fig 3.6a, simulated",
-            "",
-            3,
-            Ask::Cannot("its constants are the Xeon Phi's; the picture `contention` has this machine's"),
-        ),
-        rule(
-            "fig 3.6b, simulated",
-            "",
-            3,
-            Ask::Cannot("its constants are the Xeon Phi's; the picture `contention` has this machine's"),
-        ),
-    ],
-    otherwise: "it is about the paper's two machines beside each other",
-};
+const fn times(picture: &'static str, series: [&'static str; 2], at: f64, factor: Factor) -> Ask {
+    Ask::Times { picture, series, at, factor }
+}
 
-const LARGE: Ask = Ask::Order { picture: "large-broadcast", series: &["pipelined", "flat"] };
+/// So many times as fast, and more.
+const fn over(factor: f64) -> Factor {
+    Factor::Between(factor, f64::INFINITY)
+}
 
 static CHUNDURI: Study = Study {
     paper: "chunduri-2015",
     pictures: &[
         picture("barriers", "six barriers of threads", "threads", linear, &[]),
-        picture("processes", "barriers of processes", "processes", linear, &[]),
+        picture("processes", "six barriers of processes", "processes", linear, &[]),
+        picture("threads", "barriers with several threads a core", "threads a core", linear, &[]),
+        picture("placement", "the k-ary tree, by the placement of its threads", "threads", linear, &[]),
         picture("degrees", "the k-ary tree among all CPUs, by degree", "degree", linear, &[]),
         picture("layout", "the k-ary tree, by the lines of its flags", "threads", linear, &[]),
     ],
     series: &[
-        calls("barriers", "k-ary tree", (Barrier, "tree(home=root,layout=paired)"), 0, Over::Ranks),
-        calls("barriers", "tournament", (Barrier, "tournament"), 0, Over::Ranks),
-        calls("barriers", "binomial", (Barrier, "binomial"), 0, Over::Ranks),
-        calls("barriers", "dissemination", (Barrier, "dissemination"), 0, Over::Ranks),
-        calls("barriers", "centralized", (Barrier, "centralized"), 0, Over::Ranks),
-        calls("barriers", "counter", (Barrier, "counter"), 0, Over::Ranks),
-        by_processes("processes", "k-ary tree", "tree(home=root,layout=paired)"),
-        by_processes("processes", "dissemination", "dissemination"),
+        barrier(By::Threads, "barriers", "k-ary tree", TREE),
+        barrier(By::Threads, "barriers", "tournament", "tournament"),
+        barrier(By::Threads, "barriers", "binomial", "binomial"),
+        barrier(By::Threads, "barriers", "dissemination", "dissemination"),
+        barrier(By::Threads, "barriers", "centralized", "centralized"),
+        barrier(By::Threads, "barriers", "counter", "counter"),
+        barrier(By::Peer, "barriers", "POSIX", "pthread"),
+        barrier(By::Peer, "barriers", "GNU OpenMP", "libgomp"),
+        barrier(By::Peer, "barriers", "LLVM OpenMP", "libomp"),
+        barrier(By::Processes, "processes", "k-ary tree", TREE),
+        barrier(By::Processes, "processes", "tournament", "tournament"),
+        barrier(By::Processes, "processes", "binomial", "binomial"),
+        barrier(By::Processes, "processes", "dissemination", "dissemination"),
+        barrier(By::Processes, "processes", "centralized", "centralized"),
+        barrier(By::Processes, "processes", "counter", "counter"),
+        barrier(By::Mpi, "processes", "MPI", "mpi"),
+        calls("threads", "k-ary tree", (Barrier, TREE), 0, Over::Threads),
+        calls("threads", "binomial", (Barrier, "binomial"), 0, Over::Threads),
+        calls("threads", "centralized", (Barrier, "centralized"), 0, Over::Threads),
+        barrier(By::Threads, "placement", "as the others", TREE),
+        barrier(By::Filling, "placement", "core after core filled", TREE),
         calls("degrees", "one line a flag", (Barrier, "tree(home=root,layout=paired,k={})"), 0, DEGREES),
         calls("layout", "one integer a flag", (Barrier, "tree(home=root,layout=packed)"), 0, Over::Ranks),
         calls("layout", "one line a flag", (Barrier, "tree(home=root,layout=alone)"), 0, Over::Ranks),
         calls("layout", "5 lines a flag", (Barrier, "tree(home=root,layout=spread5)"), 0, Over::Ranks),
     ],
     rules: &[
-        rule("fig 6", "", 4, Ask::Fastest { picture: "barriers", who: "k-ary tree", at_last: true }),
-        with_threads(
-            "fig 7",
-            "the k-ary tree",
-            2,
-            Ask::Fastest { picture: "barriers", who: "k-ary tree", at_last: true },
-        ),
+        rule("fig 6", "", 4, fastest("barriers", &["tournament", "binomial", "dissemination"], true)),
+        with_threads("fig 7", "the k-ary tree", 2, fastest("threads", &[], false)),
         with_threads(
             "fig 7",
             "centralized",
             3,
-            Ask::Order { picture: "barriers", series: &["centralized", "binomial"] },
+            Ask::Order { picture: "threads", series: &["centralized", "binomial"] },
         ),
         rule(
             "fig 2",
@@ -201,7 +168,12 @@ static CHUNDURI: Study = Study {
             9,
             Ask::Best { picture: "degrees", series: "one line a flag", printed: &[5.0, 7.0, 8.0] },
         ),
-        rule("fig 3", "", 2, Ask::Fastest { picture: "layout", who: "5 lines a flag", at_last: true }),
+        rule(
+            "fig 3",
+            "",
+            2,
+            Ask::Fastest { picture: "layout", who: "5 lines a flag", than: &[], at_last: true },
+        ),
         rule(
             "sections VI.B, VI.D",
             "",
@@ -215,14 +187,26 @@ static CHUNDURI: Study = Study {
         Rule {
             item: "fig 5",
             begins: "",
-            needs: Needs { cpus: 7, threads: 0, packages: 2 },
+            needs: Needs { cpus: 7, threads: 0, numa: 0, packages: 2 },
             ask: Ask::Cannot("the number of CPUs of a package is not the POWER8's 6"),
         },
         rule("section VI.E", "", 24, Ask::Cannot("7 and 24 ranks are not among the numbers measured")),
         rule("section VI.G", "192", 192, Ask::Cannot("its 4.5 us are the POWER8's")),
+        rule(
+            "table V",
+            "",
+            192,
+            times("barriers", ["k-ary tree", "POSIX"], LAST, Factor::About(647.0, &NUMBER)),
+        ),
     ],
     otherwise: "its times are the POWER8's: its clock, its chips and its POSIX barrier",
 };
+
+const TREE: &str = "tree(home=root,layout=paired)";
+
+const fn fastest(picture: &'static str, than: &'static [&'static str], at_last: bool) -> Ask {
+    Ask::Fastest { picture, who: "k-ary tree", than, at_last }
+}
 
 const DEGREES: Over = Over::Degrees(&[1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23]);
 
@@ -230,20 +214,41 @@ static PETROVIC: Study = Study {
     paper: "petrovic-2012",
     pictures: &[
         picture("copies", "puts and gets of one core", "bytes", bytes, &[]),
+        picture("hops", "gets to the own buffer, by distance on the mesh", "lines", doubling, &[]),
         picture("broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, &[put_get::NAME]),
+        picture("degrees", "OC-Bcast among all CPUs, one at a time", "k", linear, &[put_get::NAME]),
     ],
     series: &[
         copies("copies", "put", PUT),
         copies("copies", "get", GET),
+        probe("hops", ROUTERS[0], "mesh", &[], "lines"),
+        probe("hops", ROUTERS[1], "mesh", &[], "lines"),
+        calls("degrees", "1 line", (Bcast, "oc-bcast(k={})"), 32, KS),
+        calls("degrees", "96 lines", (Bcast, "oc-bcast(k={})"), 3072, KS),
+        calls("degrees", "192 lines", (Bcast, "oc-bcast(k={})"), 6144, KS),
         calls("broadcast", "k = 2", (Bcast, "oc-bcast(k=2)"), 0, Over::Bytes(CHUNKS)),
         calls("broadcast", "k = 7", (Bcast, "oc-bcast(k=7)"), 0, Over::Bytes(CHUNKS)),
         calls("broadcast", "k = 47", (Bcast, "oc-bcast(k=47)"), 0, Over::Bytes(CHUNKS)),
-        calls("broadcast", "binomial", (Bcast, "binomial"), 0, Over::Bytes(CHUNKS)),
-        calls("broadcast", "scatter-allgather", (Bcast, "scatter-ring"), 0, Over::Bytes(CHUNKS)),
+        calls("broadcast", "binomial", (Bcast, "rcce-comm-binomial"), 0, Over::Bytes(CHUNKS)),
+        calls(
+            "broadcast",
+            "scatter-allgather",
+            (Bcast, "rcce-comm-scatter-allgather"),
+            0,
+            Over::Bytes(CHUNKS),
+        ),
     ],
     rules: &[
+        rule("fig 3", "", 2, times("hops", ROUTERS, 128.0, Factor::About(1.3, &SAME))),
         rule("section 6.2.2, 3x", "", 8, THREE_TIMES),
         rule("fig 8b, 1 MiB", "", 8, THREE_TIMES),
+        rule("section 6.2.1, 27 %", "", 8, times("broadcast", ["k = 7", "binomial"], 32.0, over(1.27))),
+        rule(
+            "section 6.2.1, k = 7 and 2",
+            "",
+            8,
+            times("broadcast", ["k = 7", "k = 2"], 6144.0, Factor::About(1.25, &ALMOST)),
+        ),
         rule(
             "fig 6a, order",
             "",
@@ -251,11 +256,13 @@ static PETROVIC: Study = Study {
             Ask::Order { picture: "broadcast", series: &["binomial", "k = 2", "k = 7", "k = 47"] },
         ),
     ],
-    otherwise: "it is about a chip's message buffers and mesh, which a machine with coherent caches has not",
+    otherwise: "it is about message buffers, flags or links of a mesh, which no series here has",
 };
 
+const ROUTERS: [&str; 2] = ["1 router", "the far corner"];
+const KS: Over = Over::Degrees(&[1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 47]);
 const THREE_TIMES: Ask =
-    Ask::Times { picture: "broadcast", series: ["k = 7", "scatter-allgather"], factor: 3.0 };
+    times("broadcast", ["k = 7", "scatter-allgather"], 1_048_576.0, Factor::About(3.0, &ALMOST));
 
 static RICO_GALLEGO: Study = Study {
     paper: "rico-gallego-2015",
@@ -290,28 +297,3 @@ static RICO_GALLEGO: Study = Study {
 };
 
 const MESSAGES: &[&str] = &["tau-Lop", "log_nP", "LogGP"];
-
-static PATIL: Study = Study {
-    paper: "patil-2014",
-    pictures: &[
-        picture("broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, &[]),
-        picture("reduce", "reductions among all CPUs, one at a time", "bytes", bytes, &[]),
-        picture("allreduce", "allreduce among all CPUs", "bytes", bytes, &[]),
-        picture("barrier", "barriers", "threads", linear, &[]),
-        picture("alltoall", "alltoall among all CPUs", "bytes of a block", bytes, &[]),
-    ],
-    series: &[
-        calls("broadcast", "binomial", (Bcast, "binomial"), 0, Over::Bytes(SIZES)),
-        calls("broadcast", "pipelined k-ary", (Bcast, "pipelined-kary"), 0, Over::Bytes(SIZES)),
-        calls("reduce", "binomial", (Reduce, "binomial"), 0, Over::Bytes(SIZES)),
-        calls("reduce", "flat", (Reduce, "flat"), 0, Over::Bytes(SIZES)),
-        calls("allreduce", "recursive doubling", (Allreduce, "recursive-doubling"), 0, Over::Bytes(SIZES)),
-        calls("allreduce", "ring", (Allreduce, "ring"), 0, Over::Bytes(SIZES)),
-        calls("barrier", "dissemination", (Barrier, "dissemination"), 0, Over::Ranks),
-        calls("barrier", "centralized", (Barrier, "centralized"), 0, Over::Ranks),
-        calls("alltoall", "pairwise", (Alltoall, "pairwise"), 0, Over::Bytes(SIZES)),
-        calls("alltoall", "flat", (Alltoall, "flat"), 0, Over::Bytes(SIZES)),
-    ],
-    rules: &[],
-    otherwise: "it is about NoC_Msg along the rows and columns of the SCC's mesh, beside RCCE and RCKMPI: no such machine is here",
-};

@@ -12,7 +12,8 @@ fn claims(paper: &str) -> Vec<Claim> {
 }
 
 fn here(cpus: usize) -> Here {
-    Here { machine: "a test".to_owned(), cpus, cores: cpus, numa: 1, packages: 1 }
+    let (machine, filled, simulated) = ("a test".to_owned(), false, false);
+    Here { machine, cpus, cores: cpus, numa: 1, packages: 1, filled, simulated }
 }
 
 fn point(picture: &str, series: &str, x: f64, source: &str, ns: f64) -> Point {
@@ -25,14 +26,21 @@ fn point(picture: &str, series: &str, x: f64, source: &str, ns: f64) -> Point {
 fn studies_are_sound() {
     for study in STUDIES {
         let known = |picture: &str| study.pictures.iter().any(|p| p.name == picture);
-        let tasks = tasks(study, &here(24));
+        let large = Here { cpus: 48, ..here(24) };
+        let mut all = tasks(study, &large, None);
+        all.extend(tasks(study, &Here { simulated: true, ..large }, None));
         for series in study.series {
             assert!(known(series.picture), "{}: {}", study.paper, series.picture);
-            let has = tasks.iter().any(|t| t.picture == series.picture && t.series == series.name);
-            assert!(has || matches!(series.how, How::Probe { .. }), "{}: {}", study.paper, series.name);
+            let has = all.iter().any(|t| t.picture == series.picture && t.series == series.name);
+            let later = match series.how {
+                How::Probe { .. } => true,
+                How::Calls { algorithm, .. } => algorithm.starts_with('@'),
+            };
+            assert!(has || later, "{}: {}", study.paper, series.name);
         }
         for picture in study.pictures {
-            assert!(study.series.iter().any(|s| s.picture == picture.name), "{}", picture.name);
+            let has = study.series.iter().any(|s| s.picture == picture.name);
+            assert!(has || picture.name == states::PICTURE, "{}", picture.name);
         }
         let claims = claims(study.paper);
         for rule in study.rules {
@@ -49,7 +57,7 @@ fn studies_are_sound() {
             assert!(!reason || claim.basis == Basis::ByConstruction, "{}", claim.item);
         }
         // One CPU measures nothing between ranks.
-        assert!(super::tasks(study, &here(1)).is_empty());
+        assert!(tasks(study, &here(1), None).is_empty());
     }
 }
 
@@ -102,13 +110,50 @@ fn pages_hold_every_claim_and_figure() {
     let figures = figures(study, &here(2), &points);
     assert_eq!(figures.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(), ["barriers.svg"]);
     assert!(figures[0].1.contains("k-ary tree (measured)"), "{}", figures[0].1);
-    let page = html(paper, &here(2), &["two CPUs".to_owned()], &figures, &judgements);
+    let page = html(paper, &here(2), &["two CPUs".to_owned()], &figures, &judgements, &points);
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && page.contains("two CPUs"));
     assert_eq!(page.matches("<tr><td>").count(), judgements.len());
     assert!(!page.contains("a <b>"));
     let rows = csv(&points);
     assert_eq!(
         rows.lines().nth(1),
-        Some("\"barriers\",\"k-ary tree\",2,\"\",\"measured\",100.000,100.000,100.000,1,0")
+        Some("\"barriers\",\"k-ary tree\",2,\"\",\"measured\",100.000,100.000,100.000,1,0,,,,")
     );
+}
+
+#[test]
+fn a_mesh_gives_its_parameters_back() {
+    let shipped = lineweave_core::machine::shipped;
+    let (recovered, points) = put_get(shipped().iter().find(|m| m.name == "intel-scc").unwrap()).unwrap();
+    assert_eq!(recovered.len(), 8);
+    assert!(recovered.iter().all(|r| r.off().abs() < 1e-3), "{recovered:?}");
+    let petrovic = STUDIES.iter().find(|s| s.paper == "petrovic-2012").unwrap();
+    let judgements = judge(petrovic, &claims(petrovic.paper), &here(48), &points);
+    let of = |item: &str| judgements.iter().find(|j| j.item == item).unwrap();
+    assert_eq!(of("fig 3").verdict, Verdict::Holds, "{}", of("fig 3").here);
+    assert!(put_get(shipped().iter().find(|m| m.mesh.is_none()).unwrap()).unwrap().0.is_empty());
+}
+
+#[test]
+fn reads_by_state_are_clustered_and_summed() {
+    const PROFILE: &str = include_str!("../../../../bench/record/xeon-16cpu/profile.toml");
+    let profile = lineweave_core::profile::Profile::from_toml(PROFILE).unwrap();
+    let ramos = STUDIES.iter().find(|s| s.paper == "ramos-hoefler-2013").unwrap();
+    let said = said(ramos, &profile);
+    assert!(said[0].contains("M local, E local (2.35 ns)"), "{said:?}");
+    assert!(said[1].contains("(l3): 298 ns measured, 170 ns by the sum") && said.len() == 2, "{said:?}");
+    let points = states::ping_pongs(&profile);
+    // Of the sender two states are known, of the receiver four; one pair is measured.
+    assert_eq!(points.iter().filter(|p| p.source == MEASURED).count(), 1);
+    assert_eq!(points.len(), 2 * 4 + 1);
+    let page = html(TABLE[0], &here(2), &said, &[], &[], &points);
+    assert!(page.contains("<td>M-M: -43 %</td>"), "{page}");
+}
+
+#[test]
+fn claims_say_what_they_need() {
+    let ramos = STUDIES.iter().find(|s| s.paper == "ramos-hoefler-2013").unwrap();
+    let judgements = judge(ramos, &claims(ramos.paper), &here(8), &[]);
+    let across = judgements.iter().find(|j| j.claimed.starts_with("2 or 4")).unwrap();
+    assert_eq!(across.here, "it needs 2 NUMA nodes, and here are 1");
 }

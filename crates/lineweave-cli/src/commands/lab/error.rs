@@ -15,6 +15,8 @@ pub enum LabError {
     NoStudy { name: String, known: String },
     #[error("{path} holds points of {found}, and this is {expected}: name another directory with -o, or remove it")]
     OtherPoints { path: PathBuf, found: String, expected: String },
+    #[error("{path} is a profile of {found}, and this is {expected}: name another directory with -o, or remove it")]
+    OtherProfile { path: PathBuf, found: String, expected: String },
     #[error("{costs}: it tells nothing of links and ports, which a description with [mesh] does: --machine intel-scc")]
     NoMeshCosts { costs: String },
     #[error("--controllers {controllers}: expected at most one a tile, {most} on a mesh of {mesh}")]

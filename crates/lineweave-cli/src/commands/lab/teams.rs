@@ -11,17 +11,23 @@ use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::Values;
 use lineweave_core::select::Question;
-use lineweave_core::topology::Shape;
+use lineweave_core::topology::{Placement, Shape};
 use lineweave_tune::trial::TrialTeam;
 
-/// Starts a team of so many ranks, as threads or processes.
-pub fn team(ranks: usize, processes: bool, session: &mut Session) -> Result<TrialTeam, CliError> {
+/// Starts a team of so many ranks, as threads or processes, placed so.
+pub fn team(
+    ranks: usize,
+    processes: bool,
+    place: Placement,
+    session: &mut Session,
+) -> Result<TrialTeam, CliError> {
     let settings = session.settings_of_this_machine()?;
     let node = NodeInfo::gather(&settings, &[])?;
     // Every trial names its algorithm, so the source of choices makes no difference.
     let origin = Origin::Machine { name: "none".to_owned(), why: "every algorithm is named".to_owned() };
     let tuning = Tuning::of_model(Values::default().model(), origin);
-    let config = TeamConfig::with(ranks, &settings, &node.placement(), node.usable.effective, tuning);
+    let config =
+        TeamConfig::with(ranks, &settings, &node.placement().placed(place), node.usable.effective, tuning);
     rank_job::crew(if processes { Team::Processes } else { Team::Threads }, config)
 }
 

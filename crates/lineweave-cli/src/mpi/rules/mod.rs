@@ -62,6 +62,7 @@ pub fn can_say(flavour: Flavour, algorithm: &Algorithm) -> bool {
     match flavour {
         Flavour::Openmpi | Flavour::Intel => true,
         Flavour::Mpich => mpich::can_say(algorithm),
+        Flavour::Unknown => false,
     }
 }
 
@@ -76,6 +77,7 @@ pub fn write(flavour: Flavour, mpi: &Mpi, tables: &[Table], script: &Path) -> Re
         Flavour::Openmpi => Ok(openmpi::write(&tables, script)),
         Flavour::Mpich => mpich::write(mpi, &tables, script),
         Flavour::Intel => Ok(intel::write(&tables)),
+        Flavour::Unknown => Err(HostError::Unknown(mpi.name.clone())),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choices, Question};
+use lineweave_core::topology::Placement;
 use lineweave_lab::closed_form::Row;
 use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ pub struct Timer {
 impl Timer {
     /// Starts `ranks` threads.
     pub fn new(ranks: usize, session: &mut Session) -> Result<Timer, CliError> {
-        Ok(Timer { crew: team(ranks, false, session)? })
+        Ok(Timer { crew: team(ranks, false, Placement::Thread, session)? })
     }
 
     /// Times every row whose plan can be made, back to back and alone. A plan that the team refuses has no time.

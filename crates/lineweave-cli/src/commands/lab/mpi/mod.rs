@@ -7,7 +7,7 @@ use crate::commands::draw::svg;
 use crate::commands::tune::words;
 use crate::error::CliError;
 use crate::files::replace;
-use crate::mpi::{HostError, Models, Order};
+use crate::mpi::{Flavour, HostError, Models, Order};
 use crate::question::collective;
 use crate::session::Session;
 use crate::size::Size;
@@ -58,11 +58,22 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let effort = order.effort();
     let algorithms = flavour.algorithms(&host.mpi, host.facts.ranks, &effort.collectives);
     order.warn_of_crowds(&host, session);
-    let runs = order.measure(&host, flavour, &effort, algorithms, session)?;
+    // What cannot be forced has no times of its own: the default's are compared with its predictions.
+    let (forced, unforced) = match flavour {
+        Flavour::Unknown => (Vec::new(), algorithms),
+        _ => (algorithms, Vec::new()),
+    };
+    if !unforced.is_empty() {
+        session.out.warn(&format!(
+            "{flavour} ({}): no algorithm is forced, and the default is named by tau-Lop's predictions alone",
+            host.facts.version.chars().take(60).collect::<String>()
+        ));
+    }
+    let runs = order.measure(&host, flavour, &effort, forced, session)?;
     let models = Models::fit(&runs.channel).ok_or_else(|| {
         HostError::Nothing("messages have no times that a model can be fitted to".to_owned())
     })?;
-    let study = Study::of(&host.facts, &effort, &runs, &models);
+    let study = Study::of(&host.facts, &effort, &runs, &models, &unforced);
     let shown = Report { host: &host, flavour, runs: &runs, models: &models, study: &study };
     report::show(&shown, session)?;
     if let Some(file) = &arguments.output {

@@ -1,6 +1,6 @@
 //! The models' predictions for each algorithm beside its times, and the algorithm that the default is.
 
-use crate::mpi::{lengths, Effort, Facts, Models, Runs, Setting, MODELS};
+use crate::mpi::{lengths, Algorithm, Effort, Facts, Models, Runs, Setting, MODELS};
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 use lineweave_lab::models::named::{name, Candidate, Stretch};
@@ -15,14 +15,14 @@ pub struct Row {
     pub collective: Collective,
     /// The library's name of the algorithm.
     pub algorithm: String,
-    /// The value that the setting takes for it.
+    /// The value that the setting takes for it; empty where it is a form that cannot be forced.
     pub value: String,
     /// The closed form that predicts the time, if there is one.
     pub form: Option<String>,
     /// Length of the message or of a block.
     pub bytes: u64,
-    /// Time from the arrival of the last rank to the departure of the last.
-    pub measured_ns: f64,
+    /// Time from the arrival of the last rank to the departure of the last; `None` where it cannot be forced.
+    pub measured_ns: Option<f64>,
     /// The prediction of each of [`MODELS`].
     pub predicted_ns: [Option<f64>; 3],
 }
@@ -82,29 +82,35 @@ pub struct Study {
 }
 
 impl Study {
-    /// Compares the measured times with the predicted ones.
-    pub fn of(facts: &Facts, effort: &Effort, runs: &Runs, models: &Models) -> Study {
+    /// Compares the measured times with the predicted ones; of `unforced` there are predictions alone.
+    pub fn of(facts: &Facts, effort: &Effort, runs: &Runs, models: &Models, unforced: &[Algorithm]) -> Study {
         let (mut rows, mut absent, mut defaults) = (Vec::new(), Vec::new(), Vec::new());
+        let row = |algorithm: &Algorithm, bytes: u64, measured_ns: Option<f64>| Row {
+            collective: algorithm.collective,
+            algorithm: algorithm.name.clone(),
+            value: algorithm.value.clone(),
+            form: algorithm.form.map(|form| form.to_string()),
+            bytes,
+            measured_ns,
+            predicted_ns: algorithm
+                .form
+                .map_or([None; 3], |form| models.predict(algorithm.collective, form, facts.ranks, bytes)),
+        };
         for Setting { algorithm, times } in &runs.settings {
+            let collective = algorithm.collective;
             match times {
                 Ok(times) => {
-                    let collective = algorithm.collective;
-                    for bytes in lengths(collective, &effort.bytes) {
-                        let Some(measured_ns) = times.at(collective.name(), bytes) else { continue };
-                        let of = |form| models.predict(collective, form, facts.ranks, bytes);
-                        rows.push(Row {
-                            collective,
-                            algorithm: algorithm.name.clone(),
-                            value: algorithm.value.clone(),
-                            form: algorithm.form.map(|form| form.to_string()),
-                            bytes,
-                            measured_ns,
-                            predicted_ns: algorithm.form.map_or([None; 3], of),
-                        });
-                    }
+                    rows.extend(lengths(collective, &effort.bytes).into_iter().filter_map(|bytes| {
+                        let measured_ns = times.at(collective.name(), bytes)?;
+                        Some(row(algorithm, bytes, Some(measured_ns)))
+                    }))
                 }
-                Err(why) => absent.push((algorithm.collective, algorithm.name.clone(), why.clone())),
+                Err(why) => absent.push((collective, algorithm.name.clone(), why.clone())),
             }
+        }
+        for algorithm in unforced {
+            let all = lengths(algorithm.collective, &effort.bytes).into_iter();
+            rows.extend(all.map(|bytes| row(algorithm, bytes, None)));
         }
         for &collective in &effort.collectives {
             for bytes in lengths(collective, &effort.bytes) {
@@ -136,7 +142,7 @@ fn errors(rows: &[Row], collectives: &[Collective]) -> Vec<Wrong> {
             let of =
                 |row: &&Row| collective.is_none_or(|c| row.collective == c) && lengths.contains(&row.bytes);
             let pairs: Vec<(f64, f64)> =
-                rows.iter().filter(of).filter_map(|r| Some((r.measured_ns, r.predicted_ns[i]?))).collect();
+                rows.iter().filter(of).filter_map(|r| Some((r.measured_ns?, r.predicted_ns[i]?))).collect();
             if let (Some(relative), Some(proportional)) = (mean_relative(&pairs), mean_proportional(&pairs)) {
                 list.push(Wrong {
                     model,
@@ -174,7 +180,7 @@ fn named(collective: Collective, defaults: &[Default], rows: &[Row]) -> Vec<Name
         };
         names.iter().map(one).filter(|c| c.times.iter().any(Option::is_some)).collect()
     };
-    let measured = candidates(|row| Some(row.measured_ns));
+    let measured = candidates(|row| row.measured_ns);
     let predicted = candidates(|row| row.predicted_ns[0]);
     let mut list = Vec::new();
     for (by, all) in [("measured", measured), (MODELS[0], predicted)] {
@@ -246,9 +252,16 @@ mod tests {
         }
         let runs = Runs { channel: timed, default, settings, launches: 3, disturbed: 0 };
         let facts = Facts { ranks: 4, nodes: 1, cpus: 4, version: String::new() };
-        let study = Study::of(&facts, &effort, &runs, &models);
+        let study = Study::of(&facts, &effort, &runs, &models, &[]);
         let all = study.errors.iter().find(|e| e.model == "tau-Lop" && e.collective.is_none()).unwrap();
         assert!((all.mean_relative - 0.02 / 1.02).abs() < 1e-6 && all.pairs == 12, "{all:?}");
+        // The same library, if nothing were known of its settings: tau-Lop's predictions name its default all the same.
+        let unforced: Vec<Algorithm> = runs.settings.iter().map(|s| s.algorithm.clone()).collect();
+        let unknown = Runs { settings: Vec::new(), ..runs };
+        let unknown = Study::of(&facts, &effort, &unknown, &models, &unforced);
+        assert!(unknown.rows.iter().all(|r| r.measured_ns.is_none()) && unknown.errors.is_empty());
+        let names: Vec<(&str, &str)> = unknown.named.iter().map(|n| (n.by, n.algorithm.as_str())).collect();
+        assert_eq!(names, [("tau-Lop", "binomial"), ("tau-Lop", "ring")]);
         let written =
             study.rows.iter().all(|r| r.predicted_ns[1].unwrap() > 1.9 * r.predicted_ns[0].unwrap());
         assert!(written);

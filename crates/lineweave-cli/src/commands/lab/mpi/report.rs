@@ -189,7 +189,11 @@ fn algorithms(
     names.dedup();
     for name in names {
         let at = |b: u64| rows.iter().find(|r| r.algorithm == name && r.bytes == b);
-        add(name, "measured", times(&|b| at(b).map(|r| r.measured_ns)));
+        if rows.iter().any(|r| r.algorithm == name && r.measured_ns.is_some()) {
+            add(name, "measured", times(&|b| at(b).and_then(|r| r.measured_ns)));
+        } else {
+            add(name, "not forced", Vec::new());
+        }
         for (i, model) in MODELS.into_iter().enumerate() {
             if rows.iter().any(|r| r.algorithm == name && r.predicted_ns[i].is_some()) {
                 add("", model, times(&|b| at(b).and_then(|r| r.predicted_ns[i])));
@@ -254,7 +258,7 @@ pub fn drawing(host: &Host, flavour: Flavour, study: &Study) -> String {
                     .collect()
             };
             let kinds: [(Vec<(f64, f64)>, bool); 2] =
-                [(points(&|r| Some(r.measured_ns)), true), (points(&|r| r.predicted_ns[0]), false)];
+                [(points(&|r| r.measured_ns), true), (points(&|r| r.predicted_ns[0]), false)];
             for (points, measured) in kinds.into_iter().filter(|(points, _)| !points.is_empty()) {
                 list.push(Curve { name: name.to_owned(), points, measured, intervals: Vec::new() });
             }

@@ -1,21 +1,23 @@
 //! The clock that times the points of a study: this machine, or a described one in virtual time.
 
+use super::others::Others;
 use crate::commands::lab::teams::{self, question};
 use crate::commands::measure::{probed, probes};
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave::settings::Settings;
-use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::algorithm::find;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::model::Values;
-use lineweave_core::profile::{Profile, Stats};
+use lineweave_core::profile::{Fingerprint, Profile, Stats};
 use lineweave_core::topology::{Placement, Shape};
 use lineweave_core::units::Nanos;
 use lineweave_lab::closed_form::window;
-use lineweave_lab::reproduce::{Point, Task};
+use lineweave_lab::reproduce::{put_get, By, Point, Task};
 use lineweave_lab::simulate::measuring::{self, recovered, Recovered};
-use lineweave_lab::simulate::{coherent, simulate, Options};
+use lineweave_lab::simulate::mesh::{FlagCost, Settings as MeshSettings};
+use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options, SimulateError};
 use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
 
 /// Fewest windows of each point; a point with a wide interval gets more.
@@ -24,10 +26,18 @@ const MOST_ROUNDS: usize = 24;
 /// Runs in virtual time: a first one by itself, and one that follows it.
 const RUNS: usize = 2;
 
+/// Longest message in bytes that is simulated line by line.
+const LINE_BY_LINE: usize = 16 << 10;
+
 /// The machine that points are timed on.
 pub enum Clock {
     /// This machine; the team of the last point is kept for the next.
-    Here { settings: Box<Settings>, team: Option<((usize, bool), TrialTeam)> },
+    Here {
+        settings: Box<Settings>,
+        fingerprint: Box<Fingerprint>,
+        team: Option<((usize, bool, Placement), TrialTeam)>,
+        others: Box<Others>,
+    },
     /// A described machine, in virtual time.
     Described(Box<Machine>),
 }
@@ -42,35 +52,53 @@ impl Clock {
         probed(&probes(settings, quick)?, session, |progress| format!("probes: {}", progress.cell))
     }
 
+    /// Returns whether a profile is of this machine.
+    pub fn owns(&self, profile: &Profile) -> bool {
+        match self {
+            Clock::Here { fingerprint, .. } => profile.machine == **fingerprint,
+            Clock::Described(machine) => profile.machine.cpu == format!("simulated {}", machine.name),
+        }
+    }
+
     /// Returns the parameters of a description as a fit recovers them; `None` on this machine, whose true parameters
     /// are unknown.
     pub fn recovered(&self, profile: &Profile) -> Option<String> {
         let Clock::Described(machine) = self else { return None };
         let model = lineweave_core::model::fit(profile).ok()?;
-        let each = |r: &Recovered| {
-            format!("{} {} ({:+.1} %)", r.name, Nanos(r.found), 100.0 * (r.found / r.described - 1.0))
-        };
-        let list: Vec<String> = recovered(machine, &model).iter().map(each).collect();
-        (!list.is_empty()).then(|| format!("fitted, and how far off the description: {}", list.join(", ")))
+        said(&recovered(machine, &model))
+    }
+
+    /// Returns the points that puts and gets of a described mesh are, and its parameters as these give them back.
+    pub fn mesh(&self) -> Result<(Option<String>, Vec<Point>), SimulateError> {
+        let Clock::Described(machine) = self else { return Ok((None, Vec::new())) };
+        let (recovered, points) = put_get(machine)?;
+        Ok((said(&recovered), points))
     }
 
     /// Measures one point, or returns `None` where its plan is refused.
     pub fn point(&mut self, task: &Task, session: &mut Session) -> Result<Option<Point>, CliError> {
         match self {
             Clock::Described(machine) => Ok(in_virtual_time(machine, task)),
-            Clock::Here { settings, team } => {
-                let wanted = (task.ranks, task.processes);
+            Clock::Here { others, .. } if matches!(task.by, By::Peer | By::Mpi) => Ok(others.point(task)),
+            Clock::Here { settings, team, .. } => {
+                let wanted = (task.ranks, task.by == By::Processes, task.place);
                 if team.as_ref().is_none_or(|(kind, _)| *kind != wanted) {
                     *team = None;
                 }
                 let (_, crew) = match team {
                     Some(team) => team,
-                    None => team.insert((wanted, teams::team(task.ranks, task.processes, session)?)),
+                    None => team.insert((wanted, teams::team(wanted.0, wanted.1, wanted.2, session)?)),
                 };
                 on(crew, task, settings)
             }
         }
     }
+}
+
+fn said(list: &[Recovered]) -> Option<String> {
+    let each = |r: &Recovered| format!("{} {} ({:+.1} %)", r.name, Nanos(r.found), 100.0 * r.off());
+    let list: Vec<String> = list.iter().map(each).collect();
+    (!list.is_empty()).then(|| format!("fitted, and how far off the description: {}", list.join(", ")))
 }
 
 /// Times one point with a team on this machine.
@@ -83,7 +111,7 @@ fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<P
     let (mut times, mut barriers, mut disturbed) = (Vec::new(), Vec::new(), 0);
     let mut found = None;
     for round in 0..MOST_ROUNDS {
-        let (check, apart) = (round == 0, task.alone());
+        let (check, apart) = (round == 0, task.alone);
         let asked = Trial { way: Some(way.clone()), check, apart, ..Trial::new(task.collective, task.bytes) };
         match crew.run(&asked) {
             Ok(outcome) => {
@@ -101,7 +129,7 @@ fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<P
         }
         let barrier = Stats::of(&barriers, 0).map_or(0.0, |s| s.median);
         let alone: Vec<f64> = times.iter().map(|ns| (ns - barrier).max(0.0)).collect();
-        found = Stats::of(&alone, disturbed).map(|stats| Point::of(task, &stats));
+        found = Point::of(task, &alone, disturbed);
         if found.as_ref().is_some_and(Point::is_steady) {
             break;
         }
@@ -109,18 +137,24 @@ fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<P
     Ok(found)
 }
 
-/// Simulates one point on a described machine, with a rank on each core; returns `None` where the plan does not fit the
-/// machine.
+/// Simulates one point on a described machine; returns `None` where the plan does not fit the machine.
 fn in_virtual_time(machine: &Machine, task: &Task) -> Option<Point> {
     let shape = match machine.coherent {
-        Some(_) => coherent::placed_by(machine, task.ranks, Placement::Core).ok()?,
+        Some(_) => coherent::placed_by(machine, task.ranks, task.place).ok()?,
         None => Shape::flat(task.ranks),
     };
-    let mut problem = Problem::flat(task.collective, task.ranks, task.bytes);
-    problem.shape = shape;
-    problem.grain = if task.collective.folds() { 8 } else { 1 };
-    let plan = find(task.collective, &task.spec.name).ok()?.plan(&problem, &task.spec.params).ok()?;
-    let outcome = simulate(machine, &plan, &Options { runs: RUNS, ..Options::default() }).ok()?;
-    let time = if task.alone() { outcome.first } else { outcome.each };
-    Stats::of(&[time.nanos()], 0).map(|stats| Point::of(task, &stats))
+    let mut task = task.clone();
+    if let Some(columns) = machine.mesh.as_ref().and_then(|m| m.columns.value) {
+        if task.spec.name == "noc-msg" {
+            task.spec.params = task.spec.params.with("columns", columns as usize);
+        }
+    }
+    let plan = task.plan(shape, if task.collective.folds() { 8 } else { 1 }).ok()?;
+    let fidelity = if plan.bytes > LINE_BY_LINE { Fidelity::Chunk } else { Fidelity::Line };
+    // Flags of a byte leave room for the papers' chunks in the buffers of a mesh.
+    let mesh = MeshSettings { flags: FlagCost::Byte, ..MeshSettings::default() };
+    let options = Options { runs: RUNS, fidelity, mesh, ..Options::default() };
+    let outcome = simulate(machine, &plan, &options).ok()?;
+    let time = if task.alone { outcome.first } else { outcome.each };
+    Point::of(&task, &[time.nanos()], 0)
 }

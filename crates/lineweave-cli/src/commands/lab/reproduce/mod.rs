@@ -7,6 +7,7 @@
 //! 4. From all points come `data.csv`, the figures, and `index.html` with a verdict or a reason for every claim.
 
 mod clock;
+mod others;
 
 use crate::commands::lab::LabError;
 use crate::error::CliError;
@@ -17,12 +18,14 @@ use crate::node::{self, NodeInfo};
 use crate::output::table;
 use crate::session::{load_profile, Session};
 use clock::{Clock, ROUNDS};
+use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::Profile;
 use lineweave_core::topology::{Placement, Topology};
 use lineweave_lab::models::estimate;
 use lineweave_lab::paper::{Claim, Finding, Paper, Verdict, TABLE};
-use lineweave_lab::reproduce::{self, judge, tasks, Here, Judgement, Point, Study, Task, STUDIES};
+use lineweave_lab::reproduce::{self, judge, tasks, Costs, Here, Judgement, Point, Study, Task, STUDIES};
 use lineweave_tune::trial::WINDOW_NS;
+use others::Others;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +55,9 @@ pub struct Arguments {
     /// Take a few seconds for probes, with wider intervals
     #[arg(long)]
     quick: bool,
+    /// Where cores have several hardware threads: core gives each rank a core, as the papers did; thread fills core after core
+    #[arg(long, value_name = "core|thread", default_value_t = Placement::Core)]
+    place: Placement,
 }
 
 /// The first line of the file of points: the paper and the machine that they are of.
@@ -109,20 +115,24 @@ impl Kept {
 /// Measures the missing points, and writes all results.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (study, paper) = find(&arguments.paper)?;
+    let place = arguments.place;
     let (mut clock, topology, name) = match session.machine()? {
         Some(machine) => {
-            let topology = machines::topology(&machine)?;
+            let topology = machines::topology(&machine)?.placed(place);
             let title = format!("{}, in virtual time", machine.title);
-            (Clock::Described(Box::new(machine)), one_a_core(topology), title)
+            (Clock::Described(Box::new(machine)), topology, title)
         }
         None => {
             let settings = session.settings_of_this_machine()?;
             let node = NodeInfo::gather(&settings, &[])?;
             let name = format!("{} ({})", node.fingerprint.cpu, node.fingerprint_id);
-            (Clock::Here { settings: Box::new(settings), team: None }, node.placement(), name)
+            let topology = node.placement().placed(place);
+            let others = Box::new(Others::on(topology.cpus.iter().map(|c| c.os).collect()));
+            let fingerprint = Box::new(node.fingerprint);
+            (Clock::Here { settings: Box::new(settings), fingerprint, team: None, others }, topology, name)
         }
     };
-    let here = Here::of(&name, &topology);
+    let here = Here::of(&name, &topology, place, matches!(clock, Clock::Described(_)));
     let directory = match &arguments.output {
         Some(directory) => directory.clone(),
         None => PathBuf::from(format!("reproduce-{}", paper.key)),
@@ -134,29 +144,49 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     })?;
     let begun = Begun { paper: paper.key.to_owned(), here: here.clone() };
     let mut kept = Kept::open(&directory, begun)?;
-    let tasks = tasks(study, &here);
     let mut notes = vec![limits(&here)];
-    if matches!(clock, Clock::Here { .. }) {
-        notes.extend(busy(here.cpus));
-        if tasks.iter().any(Task::alone) {
-            notes.push(LESS_A_BARRIER.to_owned());
-        }
-    }
+    notes.extend(topology.placement_of(here.most(), place));
+    notes.extend(matches!(clock, Clock::Here { .. }).then(|| busy(here.cpus)).flatten());
     notes.iter().for_each(|note| session.out.warn(note));
     interrupt::keeps(format!("the points so far are in {}; the same command goes on", directory.display()));
-    if study.needs_profile() && here.cpus > 1 {
-        let fit = fitted(study, &clock, arguments.quick, &directory.join(PROFILE), session);
-        match fit {
-            Ok(profile) => {
-                notes.extend(clock.recovered(&profile));
-                probes(study, &tasks, &topology, &profile, &mut kept)?;
+    let mut model = match &clock {
+        Clock::Described(machine) => Some(Model::from_machine(machine)),
+        Clock::Here { .. } => None,
+    };
+    let mut profile = None;
+    if study.needs_profile() && here.most() > 1 {
+        match fitted(study, &clock, arguments.quick, &directory.join(PROFILE), session) {
+            Ok(found) => {
+                notes.extend(clock.recovered(&found));
+                notes.extend(reproduce::said(study, &found));
+                model = model.or(fit(&found).ok());
+                profile = Some(found);
             }
-            // A mesh without caches has no probes, but its calls can be simulated.
-            Err(CliError::Simulate(why)) => notes.push(format!("no probes: {why}")),
+            // A mesh without caches has puts and gets for probes.
+            Err(CliError::Simulate(why)) => notes.push(format!("no probes of lines: {why}")),
             Err(other) => return Err(other),
         }
     }
+    let (recovered, points) = clock.mesh()?;
+    notes.extend(recovered);
+    kept.add(points.into_iter().filter(|p| study.pictures.iter().any(|q| q.name == p.picture)))?;
+    let machine = match &clock {
+        Clock::Described(machine) => Some((**machine).clone()),
+        Clock::Here { .. } => None,
+    };
+    let costs = model.as_ref().map(|model| Costs { machine: machine.as_ref(), model, topology: &topology });
+    let tasks = tasks(study, &here, costs.as_ref());
+    if let Some(profile) = &profile {
+        probes(study, &tasks, &topology, profile, &mut kept)?;
+    }
     calls(&tasks, &mut clock, &mut kept, session)?;
+    if let Clock::Here { others, .. } = &clock {
+        notes.extend(others.said.iter().cloned());
+        if tasks.iter().any(|t| t.alone) {
+            notes.push(LESS_A_BARRIER.to_owned());
+        }
+    }
+    notes.extend(reproduce::missing(study, &kept.points));
     let claims: Vec<Claim> = (paper.findings)().into_iter().filter_map(claim).collect();
     let judgements = judge(study, &claims, &here, &kept.points);
     let figures = reproduce::figures(study, &here, &kept.points);
@@ -165,7 +195,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     replace(&directory.join("data.csv"), &reproduce::csv(&kept.points), OPTION)?;
     let page = directory.join("index.html");
-    replace(&page, &reproduce::html(paper, &here, &notes, &figures, &judgements), OPTION)?;
+    replace(&page, &reproduce::html(paper, &here, &notes, &figures, &judgements, &kept.points), OPTION)?;
     report(&judgements, &page, session)
 }
 
@@ -185,7 +215,7 @@ fn claim(finding: Finding) -> Option<Claim> {
 
 /// Returns a sentence about the limits of a study with so few CPUs.
 fn limits(here: &Here) -> String {
-    match here.cpus {
+    match here.most() {
         0 | 1 => "one CPU: no two ranks can run at once, so nothing between them is measured".to_owned(),
         n => format!(
             "{n} CPUs: up to {n} ranks, each on a CPU of its own; what needs more is said at each claim"
@@ -201,13 +231,6 @@ fn busy(cpus: usize) -> Option<String> {
     })
 }
 
-/// Returns the first CPU of each core: in virtual time the papers' ranks have a core each.
-fn one_a_core(topology: Topology) -> Topology {
-    let cores = topology.cores();
-    let cpus = topology.placed(Placement::Core).cpus.into_iter().take(cores).collect();
-    Topology { cpus }
-}
-
 /// Returns the profile that exists, or measures one. It is measured anew where other work disturbed the study's cells.
 fn fitted(
     study: &Study,
@@ -218,6 +241,14 @@ fn fitted(
 ) -> Result<Profile, CliError> {
     if file.exists() {
         let there = load_profile(file)?.0;
+        if !clock.owns(&there) {
+            let expected = match clock {
+                Clock::Here { fingerprint, .. } => fingerprint.cpu.clone(),
+                Clock::Described(machine) => machine.title.clone(),
+            };
+            let (path, found) = (file.to_owned(), there.machine.cpu);
+            return Err(LabError::OtherProfile { path, found, expected }.into());
+        }
         if reproduce::from_profile(study, &there).iter().all(Point::is_steady) {
             return Ok(there);
         }
