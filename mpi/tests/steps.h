@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whether threads may start, and run only where nobody else does. */
+/* True if no thread may start; true if threads run only where nobody else does. */
 static bool no_thread, starves;
 /* Steps of these threads so far; the one at which `harm` is called; 0: none. */
 static long steps, harmed_at;

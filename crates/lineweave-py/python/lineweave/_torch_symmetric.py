@@ -34,6 +34,8 @@ _NAME = "lineweave"
 _CPU = torch.device("cpu")
 _REDUCE_SCATTER = 7
 _PAGE = 4096
+# Bytes of a signal pad where torch does not let them be set.
+_PAD = 2048
 
 
 def _group_of(name: Any) -> Group:
@@ -70,7 +72,7 @@ class _Allocation:
     def __init__(self, group: Group, size: int) -> None:
         self.group, self.bytes = group, size
         self.pad_at = -(-max(size, 1) // _PAGE) * _PAGE
-        self.pad_bytes = int(_TORCHS.signal_pad_size)
+        self.pad_bytes = _PAD if isinstance(_TORCHS.signal_pad_size, property) else int(_TORCHS.signal_pad_size)
         self.memory = group._team._alloc(self.pad_at + self.pad_bytes)
         self.address = self.memory.address
         self.number = self.made[group] = self.made.get(group, 0) + 1
