@@ -124,7 +124,7 @@ fn asked(study: &Study, rule: &Rule, points: &[Point]) -> (Outcome, String) {
             fastest(&times, who, *at_last)
         }
         Ask::Best { picture, series, printed } => best(&times(points, picture, MEASURED), series, printed),
-        Ask::Order { picture, series } => order(&times(points, picture, MEASURED), series),
+        Ask::Order { picture, series, at } => order(&times(points, picture, MEASURED), series, at),
         Ask::Times { picture, series, at, factor } => {
             so_many_times(&times(points, picture, MEASURED), *series, *at, factor)
         }
@@ -174,10 +174,11 @@ fn best(times: &Times<'_>, series: &str, printed: &[f64]) -> Option<(Outcome, St
     ))
 }
 
-fn order(times: &Times<'_>, series: &[&str]) -> Option<(Outcome, String)> {
+fn order(times: &Times<'_>, series: &[&str], at: &[f64]) -> Option<(Outcome, String)> {
     let row =
         |s: &BTreeMap<&str, f64>| series.iter().map(|name| s.get(name).copied()).collect::<Option<Vec<_>>>();
-    let rows: Vec<(f64, Vec<f64>)> = times.iter().filter_map(|(x, s)| Some((*x, row(s)?))).collect();
+    let asked = times.iter().filter(|(x, _)| at.is_empty() || at.contains(x));
+    let rows: Vec<(f64, Vec<f64>)> = asked.filter_map(|(x, s)| Some((*x, row(s)?))).collect();
     let falls = rows.iter().all(|(_, times)| times.windows(2).all(|pair| pair[1] < pair[0]));
     let list = |(x, times): &(f64, Vec<f64>)| {
         let times: Vec<String> = times.iter().map(|ns| Nanos(*ns).to_string()).collect();

@@ -209,12 +209,14 @@ pub enum Ask {
         /// The values that the paper prints.
         printed: &'static [f64],
     },
-    /// At every x each of these series is faster than the one before.
+    /// Each of these series is faster than the one before.
     Order {
         /// The picture.
         picture: &'static str,
         /// The slowest first.
         series: &'static [&'static str],
+        /// The x at which they are compared; every one where there are none.
+        at: &'static [f64],
     },
     /// One series is so many times as fast as another.
     Times {

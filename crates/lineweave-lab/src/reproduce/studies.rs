@@ -160,7 +160,7 @@ static CHUNDURI: Study = Study {
             "fig 7",
             "centralized",
             3,
-            Ask::Order { picture: "threads", series: &["centralized", "binomial"] },
+            Ask::Order { picture: "threads", series: &["centralized", "binomial"], at: &[] },
         ),
         rule(
             "fig 2",
@@ -181,6 +181,7 @@ static CHUNDURI: Study = Study {
             Ask::Order {
                 picture: "layout",
                 series: &["one integer a flag", "one line a flag", "5 lines a flag"],
+                at: &[],
             },
         ),
         rule("fig 4", "", 2, Ask::Cannot("a program cannot turn the prefetchers off")),
@@ -253,7 +254,11 @@ static PETROVIC: Study = Study {
             "fig 6a, order",
             "",
             48,
-            Ask::Order { picture: "broadcast", series: &["binomial", "k = 2", "k = 7", "k = 47"] },
+            Ask::Order {
+                picture: "broadcast",
+                series: &["binomial", "k = 2", "k = 7", "k = 47"],
+                at: &[6144.0],
+            },
         ),
     ],
     otherwise: "it is about message buffers, flags or links of a mesh, which no series here has",

@@ -104,7 +104,7 @@ pub(super) static PATIL: Study = Study {
         rule("fig 6.8", "", MESH, times("barrier", RCCE, LAST, HUNDREDFOLD)),
         rule("fig 6.8, RCKMPI", "", MESH, times("barrier", RCKMPI, LAST, THOUSANDFOLD)),
         rule("fig 6.8, spread", "", 2, Ask::Cannot("only the last rank to leave a barrier is timed")),
-        rule("fig 6.9", "", MESH, Ask::Order { picture: "barrier", series: &["RCCE", "NoC_Msg"] }),
+        rule("fig 6.9", "", MESH, Ask::Order { picture: "barrier", series: &["RCCE", "NoC_Msg"], at: &[] }),
         rule("fig 6.6a", "", MESH, times("alltoall", RCKMPI, 64.0, about(2.0))),
         rule("fig 6.7a", "", MESH, times("alltoallv", RCKMPI, 32.0, about(2.0))),
         rule("fig 6.6b and 6.7b", "", MESH, times("alltoall", RCKMPI, 4096.0, about(2.5))),

@@ -96,4 +96,4 @@ pub(super) static RAMOS_HOEFLER: Study = Study {
     otherwise: "it is about the paper's two machines beside each other",
 };
 
-const LARGE: Ask = Ask::Order { picture: "large-broadcast", series: &["pipelined", "flat"] };
+const LARGE: Ask = Ask::Order { picture: "large-broadcast", series: &["pipelined", "flat"], at: &[] };
