@@ -30,7 +30,8 @@ const HEAD: usize = 4;
 const TAIL: usize = 1;
 /// The longest record in words.
 pub(super) const LONGEST: usize = 1 << 16;
-/// Bytes of the longest file, and of one after it was full.
+/// Bytes at which the file is full, and of one after it was full. Programs that add frames at once may each pass the limit by a frame; so a reader reads
+/// up to twice as much.
 pub(super) const FULL: u64 = 8 << 20;
 const HALF: usize = 4 << 20;
 /// The end of the name of a file that replaces another: it is one of the kept files, too.
@@ -151,7 +152,7 @@ pub(super) fn read(file: File) -> HashMap<Name, Arc<[u64]>> {
 /// Every whole frame of a file, in order.
 fn frames(file: File) -> Vec<(Name, Arc<[u64]>)> {
     let (mut bytes, mut found, mut at) = (Vec::new(), Vec::new(), 0);
-    if file.take(FULL).read_to_end(&mut bytes).is_err() {
+    if file.take(2 * FULL).read_to_end(&mut bytes).is_err() {
         return found;
     }
     while at + 8 * (HEAD + TAIL) <= bytes.len() {
@@ -230,6 +231,17 @@ mod tests {
         assert_eq!((&found[&[2, 2]][..], &found[&[99, turns - 1]][..]), (&[7][..], &long(turns - 1)[..]));
         assert!(std::fs::metadata(&file).unwrap().len() <= FULL);
         assert!(!found.contains_key(&[99, 0]), "the oldest made room");
+        // Writers at once, all of which found room for one more frame.
+        let room = FULL - std::fs::metadata(&file).unwrap().len();
+        let past: u64 = 2 + room / frame([97, 0], &long(0)).len() as u64;
+        let mut several = File::options().append(true).open(&file).unwrap();
+        for n in 0..past {
+            several.write_all(&frame([97, n], &long(n))).unwrap();
+        }
+        let has_last = || records(&file).get(&[97, past - 1]).is_some_and(|record| record[0] == past - 1);
+        assert!(std::fs::metadata(&file).unwrap().len() > FULL && has_last());
+        assert_eq!(append(&file, [97, past], &long(past)), Ok(true));
+        assert!(std::fs::metadata(&file).unwrap().len() < FULL && has_last());
         // One that was killed while it replaced the file, and one that holds the lock for long.
         std::fs::write(file.with_extension(NEW), "half").unwrap();
         for n in 0..turns {
