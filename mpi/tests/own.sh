@@ -14,6 +14,8 @@ tunes() {
     local mpi=$1 name=$2 rules=$scratch/own/$1.sh
     local few=(--quick --rounds 1 --collective bcast,alltoall --bytes 8,16KiB)
     check "$mpi: its algorithms are predicted" says "which algorithm the default is" on_own "$mpi" lab mpi "${few[@]}"
+    check "$mpi: its longest calls, with lineweave and without" says "again: 40 reduces" timeout -k 5 300 "$lineweave" bench first --quick \
+        --launches 1 --ranks 2 --mpi "$mpis/$mpi"
     check "$mpi: its algorithms are raced" says "of 4 cells" on_own "$mpi" tune --for "$name" "${few[@]}" --dry-run
     check "$mpi: a dry run writes nothing" test ! -e "$rules"
     # It depends on the machine whether an algorithm beats the default; the written rules must be readable.

@@ -11,6 +11,7 @@ use lineweave_core::profile::Stats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 const PROGRAM: &str = include_str!("../../bench/mpi/collectives.c");
@@ -83,18 +84,29 @@ impl Mpi {
         buffers: &'static str,
         lineweave: Option<&Path>,
     ) -> Result<BTreeMap<Case, f64>, String> {
-        let mut command = self.launcher(order.ranks, order.cpus);
+        let mut command = self.started(order.ranks, order.cpus, program, lineweave);
+        let list = |items: Vec<String>| items.join(",");
+        command.arg(buffers).arg(order.window_ms.to_string());
+        command.arg(list(order.collectives.clone()));
+        command.arg(list(order.bytes.iter().map(usize::to_string).collect()));
+        self.said(&mut command).map(|out| medians(&out, buffers))
+    }
+
+    /// Returns the launch of a program, with the command `lineweave` before it if there is one; the caller adds its arguments.
+    pub fn started(&self, ranks: usize, cpus: usize, program: &Path, lineweave: Option<&Path>) -> Command {
+        let mut command = self.launcher(ranks, cpus);
         if let Some(lineweave) = lineweave {
             command.arg(lineweave).arg("run").arg("--");
         }
-        let list = |items: Vec<String>| items.join(",");
-        command.arg(program).arg(buffers).arg(order.window_ms.to_string());
-        command.arg(list(order.collectives.clone()));
-        command.arg(list(order.bytes.iter().map(usize::to_string).collect()));
-        // `timeout` ends a launch that takes too long.
-        let Captured { out, ended, .. } = capture(&mut command, Duration::MAX);
+        command.arg(program);
+        command
+    }
+
+    /// Runs a launch and returns what it printed. `timeout` ends one that takes too long.
+    pub fn said(&self, launch: &mut Command) -> Result<String, String> {
+        let Captured { out, ended, .. } = capture(launch, Duration::MAX);
         ended.map_err(|why| format!("{}: mpirun: {why}", self.name))?;
-        Ok(medians(&out, buffers))
+        Ok(out)
     }
 }
 

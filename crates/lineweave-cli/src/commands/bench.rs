@@ -2,6 +2,7 @@
 
 mod apps;
 pub mod first;
+mod first_mpi;
 mod mpi;
 mod python;
 mod report;
@@ -90,10 +91,10 @@ pub struct Arguments {
     /// Fewer and shorter windows, and a third of the sizes
     #[arg(long)]
     quick: bool,
-    /// For `mpi` and `apps`: directories of MPIs, which have bin/mpirun [default: of the mpirun on the PATH]
+    /// For `mpi`, `apps` and `first`: directories of MPIs, which have bin/mpirun [default: of the mpirun on the PATH; for `first` none]
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     mpi: Vec<PathBuf>,
-    /// For `mpi` and `apps`: launches with lineweave and without [default: 7, with --quick 3]
+    /// For `mpi`, `apps` and `first`: launches with lineweave and without [default: 7, with --quick 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     launches: Option<u32>,
     /// For `python`: only subjects that begin with this, such as inference/

@@ -116,6 +116,7 @@ const EXAMPLES: [Examples; 32] = [
                 "An installed MPI with lineweave and without",
                 "lineweave bench mpi --mpi /opt/openmpi --ranks 2",
             ),
+            ("Its first and its longest calls", "lineweave bench first --mpi /opt/openmpi --ranks 2"),
         ],
     ),
     (

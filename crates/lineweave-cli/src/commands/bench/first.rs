@@ -1,7 +1,7 @@
 //! `lineweave bench first`: the one-time cost of a team, a length and a communicator, and the cost of the same call
 //! when repeated.
 
-use super::{begun, here_or_rehearsed, written, Arguments};
+use super::{begun, first_mpi, here_or_rehearsed, written, Arguments};
 use crate::commands::rank_job;
 use crate::error::CliError;
 use crate::output::table;
@@ -26,10 +26,10 @@ const SWEEP: (usize, usize) = (1000, 10);
 
 /// The task of the ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Task {
-    sizes: Vec<usize>,
-    lengths: usize,
-    roots: usize,
+pub(super) struct Task {
+    pub sizes: Vec<usize>,
+    pub lengths: usize,
+    pub roots: usize,
 }
 
 /// The times of one length: one rank's, or the longest of all ranks.
@@ -123,9 +123,11 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         false => arguments.bytes.iter().map(|size| size.0.next_multiple_of(8)).collect(),
     };
     let (mut calls, mut made) = (Vec::new(), Vec::new());
-    for ranks in teams.into_iter().collect::<std::collections::BTreeSet<_>>() {
+    let teams: Vec<usize> =
+        teams.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+    let (lengths, roots) = if arguments.quick { (20, 2) } else { SWEEP };
+    for &ranks in &teams {
         let config = TeamConfig::with(ranks, &settings, &node.placement(), cpus, tuning.clone());
-        let (lengths, roots) = if arguments.quick { (20, 2) } else { SWEEP };
         let task = Task { sizes: sizes.clone(), lengths, roots: roots.min(ranks) };
         let mut answer = among(&Team::with(config.clone())?, &task)?;
         let later = after_another(config.clone(), &task)?;
@@ -140,6 +142,10 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     }
     if !session.out.is_json() {
         show(&calls, &made, session)?;
+    }
+    if !arguments.mpi.is_empty() {
+        let task = Task { sizes, lengths, roots };
+        first_mpi::run(arguments, &teams, cpus, &task, &mut report, session)?;
     }
     written(arguments, "", &provenance, &report, &mut session.out)
 }

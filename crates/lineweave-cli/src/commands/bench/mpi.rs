@@ -20,20 +20,7 @@ const WINDOW_MS: u32 = 20;
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
     let directory = peers_directory(arguments);
-    let (mut mpis, mut missing) = (Vec::new(), Vec::new());
-    for prefix in prefixes(arguments) {
-        let found = Mpi::below(&prefix).and_then(|mpi| Ok((collectives(&mpi, &directory)?, mpi)));
-        match found {
-            Ok((program, mpi)) => mpis.push((mpi, program)),
-            Err(why) => missing.push(why),
-        }
-    }
-    for why in &missing {
-        session.out.warn(&format!("left out: {why}"));
-    }
-    if mpis.is_empty() {
-        return Err(CliError::Mpi("no MPI is to be found".into()));
-    }
+    let mpis = found(arguments, session, |mpi| collectives(mpi, &directory))?;
     let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
     let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
     let sizes: Vec<usize> = match arguments.bytes.is_empty() {
@@ -66,6 +53,25 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         }
     }
     record(arguments, &node, &provenance, &report, arguments.around.beside.is_empty(), session)
+}
+
+/// Returns the MPIs that were asked for, each with the program that `build` makes for it. Those that cannot be used are said and left out.
+pub(super) fn found(
+    arguments: &Arguments,
+    session: &mut Session,
+    build: impl Fn(&Mpi) -> Result<PathBuf, String>,
+) -> Result<Vec<(Mpi, PathBuf)>, CliError> {
+    let mut mpis = Vec::new();
+    for prefix in prefixes(arguments) {
+        match Mpi::below(&prefix).and_then(|mpi| Ok((build(&mpi)?, mpi))) {
+            Ok((program, mpi)) => mpis.push((mpi, program)),
+            Err(why) => session.out.warn(&format!("left out: {why}")),
+        }
+    }
+    match mpis.is_empty() {
+        true => Err(CliError::Mpi("no MPI is to be found".into())),
+        false => Ok(mpis),
+    }
 }
 
 /// Returns the prefixes of the MPIs that were asked for, or of the one in the PATH.

@@ -1,0 +1,159 @@
+//! `lineweave bench first --mpi`: single calls of a program of an MPI (`bench/mpi/first.c`), with lineweave in front of it and without.
+//!
+//! Launches alternate. What earlier programs kept is not used, so that each launch is the first one.
+
+use super::first::Task;
+use super::mpi::found;
+use super::report::Report;
+use super::{peers_directory, Arguments};
+use crate::bench::installed::Mpi;
+use crate::bench::mpi::{median, ratio};
+use crate::error::CliError;
+use crate::mpi::lines;
+use crate::output::table;
+use crate::session::Session;
+use lineweave_core::units::{Bytes, Nanos};
+use serde::Serialize;
+use std::path::Path;
+
+const PROGRAM: &str = include_str!("../../../bench/mpi/first.c");
+
+/// The calls of one line that the program prints, over all launches.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    mpi: String,
+    ranks: usize,
+    /// `sweep` and `again`: reduces of many lengths to many roots, and the same once more; `allreduce`: the first call and the second.
+    calls: String,
+    /// Number of calls, or length of the allreduce in bytes.
+    n: u64,
+    /// Medians over the launches: of a sweep the median, the time that a thousandth exceeds, and the longest; else the first call and the second.
+    without_ns: Vec<f64>,
+    with_ns: Vec<f64>,
+    /// The longest call, or the first one, with lineweave over without: the median of the rounds' ratios, and its interval.
+    ratio: f64,
+    ratio_interval: [f64; 2],
+}
+
+/// Launches the program once and returns its lines.
+fn launch(
+    (mpi, program): &(Mpi, std::path::PathBuf),
+    (ranks, cpus): (usize, usize),
+    task: &Task,
+    lineweave: Option<&Path>,
+) -> Result<Vec<crate::mpi::Line>, String> {
+    let sizes: Vec<String> = task.sizes.iter().map(usize::to_string).collect();
+    let mut command = mpi.started(ranks, cpus, program, lineweave);
+    command
+        .args([task.lengths.to_string(), task.roots.to_string(), sizes.join(",")])
+        .env("LINEWEAVE_KEEP_PLANS", "0");
+    mpi.said(&mut command).map(|out| lines(&out))
+}
+
+/// Returns the rows of one MPI and number of ranks.
+fn measure(
+    subject: &(Mpi, std::path::PathBuf),
+    (ranks, cpus): (usize, usize),
+    task: &Task,
+    launches: usize,
+    mut step: impl FnMut(),
+) -> Result<Vec<Row>, CliError> {
+    let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
+    let mut rounds: [Vec<Vec<crate::mpi::Line>>; 2] = Default::default();
+    for round in 0..launches {
+        for with in [round % 2 == 0, round % 2 != 0] {
+            let lineweave = with.then_some(lineweave.as_path());
+            rounds[usize::from(with)]
+                .push(launch(subject, (ranks, cpus), task, lineweave).map_err(CliError::Mpi)?);
+            step();
+        }
+    }
+    let [without, with] = &rounds;
+    let row = |(i, line): (usize, &crate::mpi::Line)| {
+        let each = |rounds: &[Vec<crate::mpi::Line>], at: usize| -> Vec<f64> {
+            rounds.iter().filter_map(|lines| lines.get(i)?.times.get(at).copied()).collect()
+        };
+        let medians = |rounds| (0..line.times.len()).map(|at| median(&each(rounds, at))).collect();
+        let compared = if line.task == "allreduce" { 0 } else { line.times.len() - 1 };
+        let (ratio, ratio_interval) = ratio(&each(with, compared), &each(without, compared));
+        let (mpi, calls) = (subject.0.name.clone(), line.task.clone());
+        Row {
+            mpi,
+            ranks,
+            calls,
+            n: line.bytes,
+            without_ns: medians(without),
+            with_ns: medians(with),
+            ratio,
+            ratio_interval,
+        }
+    };
+    Ok(with.first().into_iter().flatten().enumerate().map(row).collect())
+}
+
+/// Measures under each MPI that was named, and shows.
+pub(super) fn run(
+    arguments: &Arguments,
+    teams: &[usize],
+    cpus: usize,
+    task: &Task,
+    report: &mut Report,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    let directory = peers_directory(arguments);
+    let subjects = found(arguments, session, |mpi| mpi.build("first", PROGRAM, &directory))?;
+    let bar = session.out.progress((2 * arguments.launches() * teams.len() * subjects.len()) as u64);
+    for subject in &subjects {
+        for &ranks in teams {
+            bar.set_message(format!("{}, {ranks} ranks", subject.0.name));
+            rows.extend(measure(subject, (ranks, cpus), task, arguments.launches(), || bar.inc(1))?);
+        }
+    }
+    bar.finish_and_clear();
+    for row in &rows {
+        report.line(&mut session.out, "first-mpi", row)?;
+    }
+    if session.out.is_json() {
+        return Ok(());
+    }
+    session.out.line("")?;
+    let heading = [
+        "mpi",
+        "ranks",
+        "calls",
+        "lineweave",
+        "median or second",
+        "99.9 %",
+        "slowest or first",
+        "with / without",
+        "interval",
+    ];
+    let mut shown = table(&heading, &[1, 4, 5, 6, 7]);
+    for row in &rows {
+        let calls = match row.calls.as_str() {
+            "allreduce" => format!("allreduce of {}", Bytes(row.n)),
+            calls => format!("{calls}: {} reduces", row.n),
+        };
+        for (with, times) in [(false, &row.without_ns), (true, &row.with_ns)] {
+            let time = |at: usize| times.get(at).map(|&ns| Nanos(ns).to_string()).unwrap_or_default();
+            let spread =
+                if times.len() > 2 { [time(0), time(1), time(2)] } else { [time(1), String::new(), time(0)] };
+            let compared = match with {
+                true => [
+                    format!("{:.2}", row.ratio),
+                    format!("{:.2} to {:.2}", row.ratio_interval[0], row.ratio_interval[1]),
+                ],
+                false => [String::new(), String::new()],
+            };
+            let subject = [
+                row.mpi.clone(),
+                row.ranks.to_string(),
+                calls.clone(),
+                if with { "with" } else { "without" }.to_owned(),
+            ];
+            shown.add_row(subject.into_iter().chain(spread).chain(compared));
+        }
+    }
+    session.out.table(&shown)
+}
