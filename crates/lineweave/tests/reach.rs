@@ -141,9 +141,9 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
                 return Err("long messages are to be reached, and short ones not".into());
             }
             let cases = common::shared::calls(comm, &[5000, 20_001, (1 << 18) + 1])?;
-            let blocks = common::blocks::blocks(comm, &[30_000])? + common::blocks::scans(comm, &[30_000])?;
-            let uneven = common::uneven::uneven(comm, &[9999])?;
-            let wide = common::wide::wide(comm, &[2000])?;
+            let blocks = common::calls::blocks_and_scans(comm, &[30_000])?;
+            let uneven = common::calls::uneven(comm, &[9999])?;
+            let wide = common::calls::wide(comm, &[2000])?;
             Ok((cases + blocks + uneven + wide).to_string())
         }
         "endless" => {

@@ -2,7 +2,7 @@
 //! reference. Run by threads and by processes.
 
 use lineweave::communicator::{Buffers, Communicator};
-use lineweave::kernel::{fold_fn, Element, ElementType, Operator};
+use lineweave::kernel::{fold_fn, ElementType, Operator};
 use lineweave::{CallSpec, Error};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
@@ -12,13 +12,15 @@ use lineweave_core::units::LINE;
 use lineweave_core::verify::sweep;
 use std::ops::Range;
 
-pub mod blocks;
+#[allow(dead_code, reason = "each program uses some of it")]
+pub mod call;
+pub mod calls;
 pub mod lengths;
 pub mod messages;
 mod random;
+mod sample;
 pub mod shared;
 pub mod uneven;
-pub mod wide;
 
 /// A failed comparison, for the harness that runs ranks as processes.
 pub type Outcome = Result<usize, String>;
@@ -156,165 +158,6 @@ fn expected(grid: &Grid<'_>, rank: usize, salt: usize, before: Vec<u32>) -> Vec<
         }
     }
     out
-}
-
-/// Every type with every operator it has, through the calls a program makes, at sizes around the window.
-pub fn types_and_operators(comm: &mut Communicator, counts: &[usize]) -> Outcome {
-    let mut cases = 0;
-    macro_rules! with {
-        ($($t:ty),*) => { $( cases += of_type::<$t>(comm, counts)?; )* };
-    }
-    with!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, half::f16, half::bf16);
-    Ok(cases)
-}
-
-/// Conversion from a small number and back, to compare in one type.
-trait Small: Element + PartialEq + std::fmt::Debug {
-    fn from_small(n: u32) -> Self;
-    fn to_f64(self) -> f64;
-}
-
-macro_rules! small {
-    ($($t:ty),*) => { $( impl Small for $t {
-        fn from_small(n: u32) -> Self { n as $t }
-        fn to_f64(self) -> f64 { self as f64 }
-    } )* };
-}
-small!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
-
-impl Small for half::f16 {
-    fn from_small(n: u32) -> Self {
-        half::f16::from_f32(n as f32)
-    }
-    fn to_f64(self) -> f64 {
-        half::f16::to_f64(self)
-    }
-}
-
-impl Small for half::bf16 {
-    fn from_small(n: u32) -> Self {
-        half::bf16::from_f32(n as f32)
-    }
-    fn to_f64(self) -> f64 {
-        half::bf16::to_f64(self)
-    }
-}
-
-/// The reference: one rank's contributions after another's, in 64-bit arithmetic, wrapped as the type wraps.
-fn reference<T: Small>(operator: Operator, values: &[u32]) -> f64 {
-    let first = f64::from(values[0]);
-    // One rank's contribution is the result as it is, as in MPI.
-    if values.len() == 1 {
-        return first;
-    }
-    let truth = |b: bool| f64::from(u8::from(b));
-    let fold =
-        |f: fn(u64, u64) -> u64| values[1..].iter().fold(u64::from(values[0]), |a, &b| f(a, u64::from(b)));
-    let wrapped = |n: u64| if T::TYPE.is_float() { n as f64 } else { wrap(T::TYPE, n) };
-    match operator {
-        Operator::Sum => wrapped(fold(|a, b| a + b)),
-        Operator::Avg => {
-            let sum = wrapped(fold(|a, b| a + b));
-            let mean = sum / values.len() as f64;
-            match T::TYPE {
-                ElementType::F64 => mean,
-                ElementType::F32 => f64::from(mean as f32),
-                ElementType::F16 => half::f16::from_f64(mean).to_f64(),
-                ElementType::BF16 => half::bf16::from_f64(mean).to_f64(),
-                _ => mean.trunc(),
-            }
-        }
-        Operator::Prod => wrapped(fold(|a, b| a.wrapping_mul(b))),
-        Operator::Min => values.iter().map(|&v| f64::from(v)).fold(first, f64::min),
-        Operator::Max => values.iter().map(|&v| f64::from(v)).fold(first, f64::max),
-        Operator::BitAnd => wrapped(fold(|a, b| a & b)),
-        Operator::BitOr => wrapped(fold(|a, b| a | b)),
-        Operator::BitXor => wrapped(fold(|a, b| a ^ b)),
-        Operator::LogicalAnd => truth(values.iter().all(|&v| v != 0)),
-        Operator::LogicalOr => truth(values.iter().any(|&v| v != 0)),
-        Operator::LogicalXor => truth(values.iter().filter(|&&v| v != 0).count() % 2 == 1),
-        Operator::MinLoc | Operator::MaxLoc | Operator::User(_) => unreachable!("numbers have no {operator}"),
-    }
-}
-
-fn wrap(element: ElementType, n: u64) -> f64 {
-    match element {
-        ElementType::I8 => f64::from(n as i8),
-        ElementType::U8 => f64::from(n as u8),
-        ElementType::I16 => f64::from(n as i16),
-        ElementType::U16 => f64::from(n as u16),
-        _ => n as f64,
-    }
-}
-
-fn of_type<T: Small>(comm: &mut Communicator, counts: &[usize]) -> Outcome {
-    let (rank, ranks) = (comm.rank(), comm.ranks());
-    let mut cases = 0;
-    for operator in Operator::ALL {
-        if fold_fn(operator, T::TYPE).is_err() {
-            let refused = comm.allreduce_in_place(&mut [T::from_small(1)], operator);
-            if !matches!(refused, Err(Error::Operator(_))) {
-                return Err(format!("{operator:?} of {:?} was not refused: {refused:?}", T::TYPE));
-            }
-            continue;
-        }
-        for &count in counts {
-            // Products stay exact in every type while few ranks contribute more than 1.
-            let value = |r: usize, i: usize| {
-                let v = contribution(r, i, count);
-                if operator == Operator::Prod && r > 3 {
-                    v.min(1)
-                } else {
-                    v
-                }
-            };
-            let input: Vec<T> = (0..count).map(|i| T::from_small(value(rank, i))).collect();
-            let expected = |i: usize| {
-                let values: Vec<u32> = (0..ranks).map(|r| value(r, i)).collect();
-                reference::<T>(operator, &values)
-            };
-            let check = |what: &str, found: &[T]| {
-                match found
-                .iter()
-                .enumerate()
-                .find(|(i, v)| v.to_f64() != expected(*i))
-            {
-                None => Ok(()),
-                Some((i, v)) => Err(format!(
-                    "{what} {operator:?} of {count} {:?} on {ranks} ranks: rank {rank} element {i} is {v:?}, expected {}",
-                    T::TYPE,
-                    expected(i)
-                )),
-            }
-            };
-            let mut output = vec![T::from_small(99); count];
-            comm.allreduce(&input, &mut output, operator).map_err(say)?;
-            check("allreduce", &output)?;
-            let mut same = input.clone();
-            comm.allreduce_in_place(&mut same, operator).map_err(say)?;
-            check("allreduce in place", &same)?;
-            let root = count % ranks;
-            let mut output = vec![T::from_small(99); if rank == root { count } else { 0 }];
-            comm.reduce(&input, &mut output, operator, root).map_err(say)?;
-            check("reduce", &output)?;
-            cases += 3;
-        }
-    }
-    for &count in counts {
-        let root = count % ranks;
-        let mut buffer: Vec<T> = (0..count).map(|i| T::from_small(contribution(rank, i, 1))).collect();
-        comm.bcast(&mut buffer, root).map_err(say)?;
-        if let Some(i) = (0..count).find(|&i| buffer[i] != T::from_small(contribution(root, i, 1))) {
-            return Err(format!(
-                "bcast of {count} {:?} from {root}: rank {rank} element {i} is {:?}",
-                T::TYPE,
-                buffer[i]
-            ));
-        }
-        comm.barrier().map_err(say)?;
-        cases += 2;
-    }
-    Ok(cases)
 }
 
 /// Calls in an order that changes collective, size and root all the time, so that banks, windows and plans

@@ -40,7 +40,7 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     }
     match job {
         "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
-        "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
+        "types" => count(common::calls::numbers(comm, &[0, 1, 7, 1023])),
         "messages" => {
             let lengths = [0, 1, 13, 1024, 1025, 8193, 100_000];
             let mut other = comm.dup().map_err(|e| e.to_string())?;
@@ -49,7 +49,7 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             let beside = common::messages::beside_started(&mut other)?;
             count(Ok(here + there + beside))
         }
-        "wide" => count(common::wide::wide(comm, &[0, 1, 7, 300])),
+        "wide" => count(common::calls::wide(comm, &[0, 1, 7, 300])),
         "lengths" => {
             let lengths = common::lengths::around(&[320, 5120]);
             let cases = common::lengths::lengths(comm, &lengths)? + common::lengths::halves(comm, &lengths)?;
@@ -57,8 +57,8 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         }
         "blocks" => {
             let sizes = [0, 1, 14, 257, 30_000];
-            let even = common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?;
-            let uneven = common::uneven::uneven(comm, &[0, 1, 13, 999])? + common::uneven::many(comm, 150)?;
+            let even = common::calls::blocks_and_scans(comm, &sizes)?;
+            let uneven = common::calls::uneven(comm, &[0, 2, 13, 999])? + common::uneven::many(comm, 150)?;
             Ok((even + uneven).to_string())
         }
         "mixed" => count(common::mixed(comm, 400)),

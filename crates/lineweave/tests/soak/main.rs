@@ -5,6 +5,7 @@
 //! the seed, how many there are depends on the time. It starts itself once a rank, so it has no harness but prints what one
 //! would.
 
+#[path = "../common/call.rs"]
 mod call;
 #[path = "../common/harness.rs"]
 mod harness;
@@ -12,6 +13,7 @@ mod memory;
 #[path = "../common/random.rs"]
 mod random;
 mod rank;
+#[path = "../common/sample.rs"]
 mod sample;
 
 use lineweave::settings::{Settings, Wait};

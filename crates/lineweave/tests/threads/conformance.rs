@@ -60,11 +60,11 @@ fn every_algorithm_delivers_on_threads() {
 fn every_type_and_operator_is_right_on_threads() {
     let mut cases = 0;
     for ranks in [1, 2, 3, 5, 8] {
-        cases += run(ranks, |comm| common::types_and_operators(comm, &[0, 1, 7, 1023]));
+        cases += run(ranks, |comm| common::calls::numbers(comm, &[0, 1, 7, 1023]));
     }
     // Around the window: one element less, and one more, than a box holds.
     let around = [(1 << 18) - 1, 1 << 18, (1 << 18) + 1];
-    cases += run(2, |comm| common::types_and_operators(comm, &around));
+    cases += run(2, |comm| common::calls::numbers(comm, &around));
     println!("tally: conformance cases (types and operators, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
 }
@@ -101,20 +101,13 @@ fn lengths_of_one_class_are_right_on_threads() {
 fn blocks_and_scans_are_right_on_threads() {
     let mut cases = 0;
     for ranks in 1..=9 {
-        cases += run(ranks, |comm| {
-            let sizes = [0, 1, 3, 14, 257, 5000];
-            Ok(common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?)
-        });
+        cases += run(ranks, |comm| common::calls::blocks_and_scans(comm, &[0, 1, 3, 14, 257, 5000]));
     }
-    cases += run(17, |comm| {
-        Ok(common::blocks::blocks(comm, &[1, 100])? + common::blocks::scans(comm, &[1, 1000])?)
-    });
+    cases += run(17, |comm| common::calls::blocks_and_scans(comm, &[1, 100, 1000]));
     // Around the window: an element less, and one more, than a box holds of P blocks; and several of them.
     for ranks in [2, 3] {
         let around = [(1 << 17) - 1, 1 << 17, (1 << 17) + 1, 300_007];
-        cases += run(ranks, |comm| {
-            Ok(common::blocks::blocks(comm, &around)? + common::blocks::scans(comm, &around)?)
-        });
+        cases += run(ranks, |comm| common::calls::blocks_and_scans(comm, &around));
     }
     println!("tally: conformance cases (blocks and scans, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
@@ -124,10 +117,10 @@ fn blocks_and_scans_are_right_on_threads() {
 fn uneven_blocks_are_right_on_threads() {
     let mut cases = 0;
     for ranks in 1..=9 {
-        cases += run(ranks, |comm| common::uneven::uneven(comm, &[0, 1, 13, 999]));
+        cases += run(ranks, |comm| common::calls::uneven(comm, &[0, 2, 13, 999]));
     }
-    cases += run(2, |comm| common::uneven::uneven(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1]));
-    cases += run(3, |comm| common::uneven::uneven(comm, &[200_001]));
+    cases += run(2, |comm| common::calls::uneven(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1]));
+    cases += run(3, |comm| common::calls::uneven(comm, &[200_001]));
     for ranks in [2, 3, 5] {
         cases += run(ranks, |comm| {
             Ok(common::uneven::overlaps(comm)? + common::uneven::shared(comm, &[13, 9001])?)
@@ -135,7 +128,7 @@ fn uneven_blocks_are_right_on_threads() {
     }
     // More sets of lengths than are kept.
     let many: Vec<usize> = (1..40).collect();
-    cases += run(2, |comm| common::uneven::uneven(comm, &many));
+    cases += run(2, |comm| common::calls::uneven(comm, &many));
     for ranks in [2, 3, 5] {
         cases += run(ranks, |comm| common::uneven::many(comm, 150));
     }
@@ -147,10 +140,10 @@ fn uneven_blocks_are_right_on_threads() {
 fn wide_elements_and_own_operators_are_right_on_threads() {
     let mut cases = 0;
     for ranks in [1, 2, 3, 7] {
-        cases += run(ranks, |comm| common::wide::wide(comm, &[0, 1, 9, 300]));
+        cases += run(ranks, |comm| common::calls::wide(comm, &[0, 1, 9, 300]));
     }
     // Around the window of 16-byte elements.
-    cases += run(3, |comm| common::wide::wide(comm, &[(1 << 16) + 1]));
+    cases += run(3, |comm| common::calls::wide(comm, &[(1 << 16) + 1]));
     println!("tally: conformance cases (wide elements and own operators, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
 }

@@ -106,28 +106,31 @@ fn dropped_and_forgotten_requests_go_on() {
 fn persistent_calls_are_started_again() {
     for ranks in [1, 2, 5] {
         run(ranks, |comm| {
-            let cases = started::cases(comm, 6);
+            let cases = started::calls(6);
+            let parts: Vec<_> = cases.iter().map(|case| case.part(comm, 1)).collect();
             let mut calls = Vec::new();
-            for case in &cases {
-                let again = case.clone();
-                calls.push(comm.init(case.buffers(), move |b| again.describe(b)).map_err(|e| e.to_string())?);
+            for part in &parts {
+                let again = part.clone().into_owned();
+                calls.push(
+                    comm.init(part.buffers::<u32>(), move |b| again.describe(b))
+                        .map_err(|e| e.to_string())?,
+                );
             }
             let mut done = 0;
             for _ in 0..3 {
                 // New buffers, which have other addresses.
-                for (call, case) in calls.iter_mut().zip(&cases) {
-                    *call.buffers().map_err(|e| e.to_string())? = case.buffers();
+                for (call, part) in calls.iter_mut().zip(&parts) {
+                    *call.buffers().map_err(|e| e.to_string())? = part.buffers();
                 }
                 for call in &mut calls {
                     call.start(comm).map_err(|e| e.to_string())?;
                 }
                 let refused = calls[3].start(comm).expect_err("it is active");
                 assert!(matches!(refused, Error::Request(_)), "{refused}");
-                for (call, case) in calls.iter_mut().zip(&cases) {
+                for (call, part) in calls.iter_mut().zip(&parts) {
                     call.wait().map_err(|e| e.to_string())?;
-                    let mut wanted = case.buffers();
-                    case.block(comm, &mut wanted).map_err(|e| e.to_string())?;
-                    done += case.check(call.buffers().map_err(|e| e.to_string())?, &wanted)?;
+                    part.check(call.buffers().map_err(|e| e.to_string())?)?;
+                    done += 1;
                 }
             }
             Ok(done)

@@ -2,11 +2,11 @@
 
 use half::{bf16, f16};
 use lineweave::kernel::{Bool, DoubleInt, FloatInt, IntInt, LongInt, ShortInt};
-use lineweave::{Element, Operator};
+use lineweave::{Block, Element, Operator};
 use num_complex::Complex;
 use std::fmt::Debug;
 
-/// An element of the soak.
+/// An element of any type, with its reference.
 pub trait Sample: Element + PartialEq + Debug + Send + Sync + 'static {
     /// What `rank` contributes as number `n`, which is below 4.
     fn of(n: u32, rank: usize) -> Self;
@@ -14,6 +14,14 @@ pub trait Sample: Element + PartialEq + Debug + Send + Sync + 'static {
     fn combine(operator: Operator, a: Self, b: Self) -> Self;
     /// What an average makes of a sum over so many ranks.
     fn divide(self, ranks: usize) -> Self;
+}
+
+/// The operator of one's own for numbers: the greatest common divisor.
+pub fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Numbers are combined in 64 bits, where all these values are exact, and brought back.
@@ -42,7 +50,8 @@ macro_rules! numbers {
                     Operator::BitAnd => bits(|a, b| a & b),
                     Operator::BitOr => bits(|a, b| a | b),
                     Operator::BitXor => bits(|a, b| a ^ b),
-                    Operator::MinLoc | Operator::MaxLoc | Operator::User(_) => unreachable!("no numbers"),
+                    Operator::User(_) => bits(gcd),
+                    Operator::MinLoc | Operator::MaxLoc => unreachable!("no numbers"),
                 })
             }
 
@@ -122,29 +131,35 @@ macro_rules! pairs {
 }
 pairs!(FloatInt, f32; DoubleInt, f64; LongInt, i64; IntInt, i32; ShortInt, i16);
 
-/// Maps `x -> m x + c` of bytes, one applied after the other: associative and not commutative.
-pub type Affine = [u8; 12];
-
-/// `first`, and then `then`.
-pub fn apply(first: &Affine, then: &mut Affine) {
-    for (f, t) in first.chunks_exact(2).zip(then.chunks_exact_mut(2)) {
+/// Maps `x -> m x + c` of bytes, one applied after the other: associative and not commutative. What is left of an odd number of bytes is the first
+/// operand's, which is that as well.
+pub fn apply<const N: usize>(first: &[u8; N], then: &mut [u8; N]) {
+    let even = N / 2 * 2;
+    for (f, t) in first[..even].chunks_exact(2).zip(then[..even].chunks_exact_mut(2)) {
         let (m, c) = (t[0], t[1]);
         t[0] = m.wrapping_mul(f[0]);
         t[1] = m.wrapping_mul(f[1]).wrapping_add(c);
     }
+    then[even..].copy_from_slice(&first[even..]);
 }
 
-impl Sample for Affine {
-    fn of(n: u32, rank: usize) -> Affine {
+/// The blocks of random calls.
+pub type Affine = [u8; 12];
+
+impl<const N: usize> Sample for [u8; N]
+where
+    [u8; N]: Block,
+{
+    fn of(n: u32, rank: usize) -> Self {
         std::array::from_fn(|k| (2 * n as usize + 1 + 16 * rank + k / 2 * 2) as u8)
     }
 
-    fn combine(_: Operator, a: Affine, mut b: Affine) -> Affine {
+    fn combine(_: Operator, a: Self, mut b: Self) -> Self {
         apply(&a, &mut b);
         b
     }
 
-    fn divide(self, _: usize) -> Affine {
+    fn divide(self, _: usize) -> Self {
         self
     }
 }
@@ -183,7 +198,12 @@ macro_rules! with_type {
             E::LongInt => arm!(LongInt),
             E::IntInt => arm!(IntInt),
             E::ShortInt => arm!(ShortInt),
-            E::Block(_) => arm!(Affine),
+            E::Block(bytes) => match bytes.get() {
+                2 => arm!([u8; 2]),
+                12 => arm!([u8; 12]),
+                13 => arm!([u8; 13]),
+                _ => arm!([u8; 1001]),
+            },
         }
     }};
 }

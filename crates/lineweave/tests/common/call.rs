@@ -1,7 +1,7 @@
 //! One collective with its buffers and what must come of it: blocking, started or persistent.
 
-use crate::random::Random;
-use crate::sample::{Affine, Sample};
+use super::random::Random;
+use super::sample::{Affine, Sample};
 use lineweave::{CallSpec, Communicator, Element, ElementType, Error, Operation, Operator};
 use lineweave_core::collective::Collective;
 use std::borrow::Cow;
@@ -17,11 +17,11 @@ pub struct Call {
     pub element: ElementType,
     pub operator: Option<Operator>,
     /// The root is what remains after division by the number of ranks.
-    root: usize,
+    pub root: usize,
     /// Elements of the message, or of a block.
-    n: usize,
-    uneven: bool,
-    in_place: bool,
+    pub n: usize,
+    pub uneven: bool,
+    pub in_place: bool,
 }
 
 /// Input and output, or in place only the latter, with guards.
@@ -39,6 +39,7 @@ impl<T: Copy> Buffers<T> {
 }
 
 /// A call seen from one rank, with data that depend on `salt`.
+#[derive(Clone)]
 pub struct Part<'c> {
     call: Cow<'c, Call>,
     rank: usize,
@@ -50,7 +51,32 @@ pub struct Part<'c> {
     taken: Vec<usize>,
 }
 
+#[allow(dead_code, reason = "each program uses some of it")]
 impl Call {
+    /// The call of `n` elements each way that there is: with blocks of one length and of different ones, in place and not.
+    pub fn each_way(
+        collective: Collective,
+        element: ElementType,
+        operator: Option<Operator>,
+        n: usize,
+    ) -> impl Iterator<Item = Call> {
+        let operator = operator.filter(|_| collective.folds());
+        let ways = [(false, false), (false, true), (true, false), (true, true)].into_iter();
+        ways.filter(move |&(uneven, _)| !uneven || collective.has_blocks())
+            .filter(move |&(_, in_place)| {
+                !in_place || !matches!(collective, Collective::Barrier | Collective::Bcast)
+            })
+            .map(move |(uneven, in_place)| Call {
+                collective,
+                element,
+                operator,
+                root: n,
+                n,
+                uneven,
+                in_place,
+            })
+    }
+
     /// One of all that there are. `own` is an operator on [`Affine`].
     pub fn random(random: &mut Random, own: Operator) -> Call {
         let collective = random.of(&Collective::ALL);
