@@ -4,8 +4,8 @@
 //! links being what limits. [`limit`] plays the same traffic on a mesh of any size, with any number of accesses in
 //! flight, and says which of the two is busier and by how much they slow the traffic down.
 
-use crate::simulate::mesh::{Load, Settings};
-use crate::simulate::{simulate, Options, SimulateError};
+use crate::simulate::mesh::{self, Load};
+use crate::simulate::{coherent, mix, simulate, Options, SimulateError};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Dimensions, Machine};
 use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
@@ -64,14 +64,6 @@ impl FromStr for Pattern {
         let found = Pattern::ALL.into_iter().find(|p| p.name() == name);
         found.ok_or_else(|| format!("unknown pattern `{name}`: expected uniform, opposite or row"))
     }
-}
-
-/// A number that looks like chance: the finaliser of splitmix64 (Steele, Lea & Flood 2014).
-fn mix(n: u64) -> u64 {
-    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
 }
 
 /// Traffic on a mesh.
@@ -139,13 +131,18 @@ pub fn limit(
 ) -> Result<Found, SimulateError> {
     let machine = machine.with_dimensions(mesh, None).ok_or_else(|| SimulateError::NoFamily {
         machine: machine.name.clone(),
-        lacks: "ports and links are those of [mesh], which it has not".to_owned(),
+        lacks: "ports and links are those of [mesh] or [coherent.mesh], which it has not".to_owned(),
     })?;
+    if mesh.cores() < 2 {
+        return Err(SimulateError::OneCore { machine: machine.name });
+    }
     let line = machine.line_bytes.value.map_or(32, |l| l as usize);
-    let plan = plan(mesh, traffic, line);
+    let plan = plan(mesh, traffic, line, machine.mesh.is_none());
     let play = |ideal: bool| {
-        let mesh = Settings { in_flight: Some(in_flight), ideal, ..Settings::default() };
-        simulate(&machine, &plan, &Options { mesh, ..Options::default() })
+        let mesh = mesh::Settings { in_flight: Some(in_flight), ideal, ..mesh::Settings::default() };
+        let accesses_in_flight = Some(in_flight as usize);
+        let coherent = coherent::Settings { accesses_in_flight, ideal, ..coherent::Settings::default() };
+        simulate(&machine, &plan, &Options { mesh, coherent, ..Options::default() })
     };
     let (real, ideal) = (play(false)?, play(true)?);
     let share = |of: fn(&Load) -> f64| real.load.as_ref().map_or(0.0, of);
@@ -160,16 +157,21 @@ pub fn limit(
     Ok(Found { time: real.first, ideal: ideal.first, port, link, limit, events })
 }
 
-/// Gets between message buffers.
-fn plan(mesh: Dimensions, traffic: Traffic, line: usize) -> Plan {
+/// Gets between message buffers, or reads of lines in others' caches.
+fn plan(mesh: Dimensions, traffic: Traffic, line: usize, cached: bool) -> Plan {
     let (cores, bytes) = (mesh.cores(), traffic.lines.max(1) * line);
-    let mut b = Builder::new(Collective::Bcast, "traffic", &Params::new(), cores, 0, bytes, 1);
+    let turns = if cached { traffic.gets.max(1) } else { 1 };
+    let mut b = Builder::new(Collective::Bcast, "traffic", &Params::new(), cores, 0, bytes * turns, 1);
     let (given, got) = (b.slot(bytes), b.slot(bytes));
-    let at = |core: usize, slot| Region::new(Space::Slot { rank: Rank::from(core), slot }, 0..bytes);
     for core in 0..cores {
         for turn in 0..traffic.gets {
-            let from = traffic.pattern.target(core, turn, mesh);
-            b.mov(core, at(from, given), at(core, got));
+            let from = Rank::from(traffic.pattern.target(core, turn, mesh));
+            let to = Rank::from(core);
+            let (from, to, at) = match cached {
+                true => (Space::PeerIn(from), Space::Out, bytes * turn),
+                false => (Space::Slot { rank: from, slot: given }, Space::Slot { rank: to, slot: got }, 0),
+            };
+            b.mov(core, Region::new(from, at..at + bytes), Region::new(to, at..at + bytes));
         }
     }
     b.finish()
@@ -196,6 +198,34 @@ mod tests {
         assert_eq!(busy.limit, Limit::Port, "{busy:?}");
         let large = on(32, 24, 32, Pattern::Uniform);
         assert_eq!(large.limit, Limit::Link, "{large:?}");
+    }
+
+    /// Meshes of coherent caches: as they were built neither limits spread traffic, and four times as wide and high their links do. A
+    /// line keeps two ports busy, and in the middle of a row of C tiles a link carries the lines of C / 2 tiles.
+    #[test]
+    fn links_of_coherent_meshes_limit_when_they_grow() {
+        for machine in shipped().iter().filter(|m| m.mesh.is_none() && m.network().is_some()) {
+            let network = machine.network().unwrap();
+            let [columns, rows, cores_per_tile] =
+                [&network.columns, &network.rows, &network.cores_per_tile].map(|v| v.value.unwrap() as u32);
+            let on = |n: u32, in_flight: u32, pattern: Pattern| {
+                let mesh = Dimensions { columns: n * columns, rows: n * rows, cores_per_tile };
+                limit(machine, mesh, in_flight, Traffic { pattern, gets: 2, lines: 8 }).unwrap()
+            };
+            let chip = on(1, 1, Pattern::Uniform);
+            assert_eq!(chip.limit, Limit::Neither, "{}: {chip:?}", machine.name);
+            let large = on(4, 16, Pattern::Opposite);
+            assert_eq!(large.limit, Limit::Link, "{}: {large:?}", machine.name);
+            let flits = (64.0 / network.link_bytes.value.unwrap()).ceil();
+            let line = flits * 1e3 / network.mesh_mhz.value.unwrap();
+            let more = f64::from(2 * columns) * line / (2.0 * network.port_ns.value.unwrap());
+            // Ports have the requests of homes that chance put closer together, too.
+            assert!((0.5..1.1).contains(&(large.link / large.port / more)), "{more}: {large:?}");
+        }
+        let phi = shipped().iter().find(|m| m.name == "xeon-phi-5110p").unwrap();
+        let mesh = Dimensions { columns: 2, rows: 2, cores_per_tile: 1 };
+        let traffic = Traffic { pattern: Pattern::Row, gets: 1, lines: 1 };
+        assert!(limit(phi, mesh, 1, traffic).unwrap_err().to_string().contains("[coherent.mesh]"));
     }
 
     #[test]

@@ -201,7 +201,13 @@ const EXAMPLES: [Examples; 32] = [
     ),
     (
         "lineweave lab what-if",
-        &[("Two meshes", "lineweave lab what-if --mesh 6x4x2,80x64x2 --in-flight 1,16")],
+        &[
+            ("Two meshes", "lineweave lab what-if --mesh 6x4x2,80x64x2 --in-flight 1,16"),
+            (
+                "A mesh of coherent caches",
+                "lineweave lab what-if --machine knights-landing-7210 --in-flight 1,16",
+            ),
+        ],
     ),
     (
         "lineweave lab mpi",

@@ -57,6 +57,8 @@ fn what_if_says_what_limits() {
     assert!(svg.starts_with("<svg") && svg.contains("32 in flight"));
     assert!(scratch.line(base).accepted().contains("LIMIT"));
     scratch.line("lab what-if --machine xeon-phi-5110p").refused(1, &["xeon-phi-5110p", "[mesh]"]);
+    let coherent = "lab what-if --machine altra-q80-30 --in-flight 16 --pattern opposite --gets 2 --lines 4";
+    assert!(scratch.line(coherent).accepted().contains("20x16x4"));
     scratch.line("lab what-if --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
     scratch.line("lab what-if --pattern star").refused(2, &["uniform, opposite or row"]);
 }
@@ -107,6 +109,18 @@ fn what_cannot_be_simulated_says_why() {
     scc("-c barrier -a noc-msg --prefetch 2").warned(&["--prefetch has no effect"]);
     scc("-c barrier -a noc-msg-published").warned(&["lineweave verify barrier/noc-msg-published"]);
     scc("-c barrier -a noc-msg -o x.png").refused(2, &[".svg"]);
+    // Where caches agree, ports and links are waited for on a mesh only.
+    let barrier = |more: &str| {
+        let on = "lab simulate -c barrier -a dissemination --place core --json --machine";
+        first(&scratch.line(&format!("{on} {more}")).objects(), "simulate").clone()
+    };
+    let (mesh, ideal) = (barrier("knights-landing-7210"), barrier("knights-landing-7210 --ideal"));
+    assert!(mesh["port_share"].as_f64().unwrap() > 0.0 && ideal["port_share"].is_null());
+    assert!(mesh["time_ns"].as_f64().unwrap() >= ideal["time_ns"].as_f64().unwrap());
+    assert!(barrier("xeon-phi-5110p")["link_share"].is_null());
+    scratch
+        .line("lab simulate -c barrier -a tree --machine xeon-phi-5110p --ideal")
+        .warned(&["--ideal has no effect"]);
     // Descriptions that lack values are refused.
     let machine =
         |name: &str| scratch.run(&["lab", "simulate", "--machine", name, "-c", "barrier", "-a", "tree"]);

@@ -158,14 +158,15 @@ impl Line {
         }
     }
 
-    /// Returns the time, in picoseconds, after which another core answers a read by `core`; `None` for memory.
-    fn supplier(&mut self, core: u32, prices: &impl Prices) -> Option<u64> {
+    /// Returns the time, in picoseconds, after which another core answers a read by `core`, and that core, unless it was found by groups;
+    /// `None` for memory.
+    fn supplier(&mut self, core: u32, prices: &impl Prices) -> Option<(u64, Option<u32>)> {
         if let (MANY.., Some(groups)) = (self.holders.len(), prices.groups(core)) {
-            return self.nearest_by_groups(core, &groups, prices);
+            return self.nearest_by_groups(core, &groups, prices).map(|time| (time, None));
         }
         let state = self.state();
-        let from = |core_from: u32| prices.read(core, core_from, self.home, state);
-        let nearest = || self.holders.iter().map(|h| from(h.0)).min();
+        let from = |other: u32| (prices.read(core, other, self.home, state), Some(other));
+        let nearest = || self.holders.iter().map(|h| from(h.0)).min_by_key(|found| found.0);
         match prices.protocol() {
             Protocol::Mesi | Protocol::Mesif => nearest(),
             Protocol::Gols => self.answers.filter(|&a| self.held_by(a)).map(from).or_else(nearest),
@@ -217,7 +218,10 @@ impl Line {
             return Picos(now.max(arrives).0 + prices.hit());
         }
         let (found, start, transfer) = match self.supplier(core, prices) {
-            Some(transfer) => (Found::Cached, now, transfer),
+            Some((transfer, from)) => {
+                let start = prices.sent(now, core, self.home, from.into_iter(), true);
+                (Found::Cached, start, transfer)
+            }
             None => {
                 let (start, transfer) = prices.memory(now, core, self.home);
                 (Found::Memory, start, transfer)
@@ -258,7 +262,10 @@ impl Line {
         let farthest = self.others(core).map(|other| prices.own(core, other, self.home, state)).max();
         self.leaves = None;
         let done = match farthest {
-            Some(time) => Picos(now.0 + prices.nth(Found::Cached, nth, time)),
+            Some(time) => {
+                let start = prices.sent(now, core, self.home, self.others(core), !self.held_by(core));
+                Picos(start.0 + prices.nth(Found::Cached, nth, time))
+            }
             None if self.taken_over => Picos(now.0 + prices.upgrade().unwrap_or(0).max(prices.hit())),
             None if self.held_by(core) => Picos(now.0 + prices.hit()),
             None => {

@@ -19,7 +19,9 @@
 //! 7. A line has a home, where its memory is. Caches ask there who has the line, so a transfer depends on the home as well as on the
 //!    two cores: [`Prices`] are told it. A driver names homes as it likes: by NUMA nodes, or by the ranks in whose boxes lines lie.
 //!
-//! Not here: capacity and eviction (copies of measured sizes have them), and links between caches.
+//! 8. A request may wait on its way to the home and to the caches that have the line ([`Prices::sent`]); then all of it is that much later.
+//!
+//! Not here: capacity and eviction (copies of measured sizes have them), and the links between caches, which a driver may know.
 
 mod line;
 mod stores;
@@ -58,6 +60,19 @@ pub trait Prices {
 
     /// Taking a line away from `from`, which has it in this state.
     fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64;
+
+    /// `core` asks the home, which asks the caches `from` that have the line; the first of them answers with the line if `fetches`, the others
+    /// that they have given it up. Returns from when the request that is made at `now` counts: later where messages wait.
+    fn sent(
+        &mut self,
+        now: Picos,
+        _core: u32,
+        _home: u32,
+        _from: impl Iterator<Item = u32>,
+        _fetches: bool,
+    ) -> Picos {
+        now
+    }
 
     /// A line that no cache has, from memory: from when it is served when it is asked for at `now`, and how long it takes.
     fn memory(&mut self, now: Picos, core: u32, home: u32) -> (Picos, u64);

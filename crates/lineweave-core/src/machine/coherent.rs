@@ -1,5 +1,6 @@
 //! Parameters that a simulation of coherent caches needs beyond the cost of moving a line.
 
+use super::mesh::{network, Network};
 use super::read::{value, Read};
 use super::tree::{Entry, Table};
 use super::Value;
@@ -33,6 +34,8 @@ pub struct Coherent {
     pub accesses_in_flight: Value,
     /// Lines behind a missed one that the hardware fetches too; 0 for none.
     pub prefetch_lines: Value,
+    /// The mesh that lines travel on: a table `[coherent.mesh]`; `None` where it is another network, or nobody describes it.
+    pub network: Option<Network>,
 }
 
 /// The cost of moving a line between two NUMA nodes, where pairs at one level differ.
@@ -46,7 +49,7 @@ pub struct NumaTransfer {
 
 /// A table `[coherent]`.
 pub(super) fn read(table: Table<'_>) -> Read<Coherent> {
-    table.only(&["protocol", "accesses_in_flight", "prefetch_lines"])?;
+    table.only(&["protocol", "accesses_in_flight", "prefetch_lines", "mesh"])?;
     let protocol = |entry: &Entry<'_>| {
         let name = entry.text()?;
         let found = Protocol::ALL.into_iter().find(|p| p.name() == name);
@@ -69,5 +72,6 @@ pub(super) fn read(table: Table<'_>) -> Read<Coherent> {
             count(1.0, "a whole number from 1 to 1024"),
         )?,
         prefetch_lines: value(table.get("prefetch_lines")?, count(0.0, "a whole number from 0 to 1024"))?,
+        network: table.find("mesh").map(|e| network(e.table("coherent.mesh")?)).transpose()?,
     })
 }

@@ -1,9 +1,10 @@
-//! The part of a description that the message-passing mesh family reads: tiles, message buffers, links.
+//! Meshes of tiles: their links and ports, and what the message-passing family reads besides.
 
 use super::read::{number, value};
 use super::tree::{Entry, Table};
-use super::{Machine, MachineError, Value};
+use super::{Coherent, Machine, MachineError, Value};
 use crate::names::{named, read_back};
+use crate::topology::Cpu;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,34 +39,41 @@ read_back!(Arbiter, String, |name| format!("unknown arbiter `{name}`: expected f
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
 pub struct Controllers(pub Vec<(u32, u32)>);
 
-/// Cores that pass messages through buffers on a mesh of tiles. d is the number of routers on a packet's way:
-/// 1 within a tile.
+/// Tiles with their links and ports, whether cores pass messages over them or caches that agree pass lines.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Mesh {
+pub struct Network {
     /// Tiles in a row.
     pub columns: Value,
     /// Rows of tiles.
     pub rows: Value,
-    /// Cores of a tile, which share the port of its buffers.
+    /// Cores of a tile, which share its port.
     pub cores_per_tile: Value,
     /// Routing of packets.
     pub routing: Value<Routing>,
-    /// L^hop: a packet through one router.
-    pub hop_ns: Value,
     /// Clock of the mesh; a link moves a flit a cycle.
     pub mesh_mhz: Value,
     /// Bytes of a flit.
     pub link_bytes: Value,
-    /// Flits of a packet beside its data.
+    /// Flits of a packet beside its data; 0 where packets without data have links of their own.
     pub header_flits: Value,
+    /// Time for which a tile's port is busy with one line.
+    pub port_ns: Value,
+}
+
+/// Cores that pass messages through buffers on a mesh of tiles. d is the number of routers on a packet's way:
+/// 1 within a tile.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mesh {
+    /// Tiles, links and ports.
+    pub network: Network,
+    /// L^hop: a packet through one router.
+    pub hop_ns: Value,
     /// Memory accesses that a core has under way.
     pub in_flight: Value,
     /// Between two accesses that a core issues; of use only where several are under way.
     pub issue_ns: Value,
     /// Lines of a core's message buffer, flags included.
     pub box_lines: Value,
-    /// Time for which a buffer's port is busy with one line.
-    pub port_ns: Value,
     /// Flits that a router's buffer for the requests of one side holds.
     pub buffer_flits: Value,
     /// Rule by which the port chooses.
@@ -92,20 +100,16 @@ pub struct Mesh {
     pub cache_bytes: Value,
 }
 
-/// The numbers among the keys of `[mesh]`, and whether they count something.
-const KEYS: [&str; 24] = [
-    "columns",
-    "rows",
-    "cores_per_tile",
-    "routing",
+/// The keys of a network.
+const NETWORK: [&str; 8] =
+    ["columns", "rows", "cores_per_tile", "routing", "mesh_mhz", "link_bytes", "header_flits", "port_ns"];
+
+/// The other keys of `[mesh]`.
+const BUFFERS: [&str; 16] = [
     "hop_ns",
-    "mesh_mhz",
-    "link_bytes",
-    "header_flits",
     "in_flight",
     "issue_ns",
     "box_lines",
-    "port_ns",
     "buffer_flits",
     "arbiter",
     "box_ns",
@@ -123,31 +127,45 @@ const KEYS: [&str; 24] = [
 /// The most that a dimension may be.
 const MOST: f64 = 65_536.0;
 
+fn count(table: &Table<'_>, key: &str, least: f64) -> Result<Value, MachineError> {
+    value(table.get(key)?, |e| {
+        let n = e.number(true)?;
+        match n.fract() == 0.0 && (least..=MOST).contains(&n) {
+            true => Ok(n),
+            false => Err(e.bad(format!("a whole number from {least} to 65536"))),
+        }
+    })
+}
+
+/// A table `[coherent.mesh]`.
+pub(super) fn network(table: Table<'_>) -> Result<Network, MachineError> {
+    table.only(&NETWORK)?;
+    links(&table)
+}
+
+fn links(table: &Table<'_>) -> Result<Network, MachineError> {
+    Ok(Network {
+        columns: count(table, "columns", 1.0)?,
+        rows: count(table, "rows", 1.0)?,
+        cores_per_tile: count(table, "cores_per_tile", 1.0)?,
+        routing: value(table.get("routing")?, by_name)?,
+        mesh_mhz: number(table, "mesh_mhz")?,
+        link_bytes: count(table, "link_bytes", 1.0)?,
+        header_flits: count(table, "header_flits", 0.0)?,
+        port_ns: number(table, "port_ns")?,
+    })
+}
+
 pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
-    table.only(&KEYS)?;
-    let count = |key: &str| {
-        value(table.get(key)?, |e| {
-            let n = e.number(false)?;
-            match n.fract() == 0.0 && n <= MOST {
-                true => Ok(n),
-                false => Err(e.bad("a whole number from 1 to 65536")),
-            }
-        })
-    };
+    table.only(&[&NETWORK[..], &BUFFERS[..]].concat())?;
+    let count = |key: &str| count(&table, key, 1.0);
     let number = |key: &str| number(&table, key);
     Ok(Mesh {
-        columns: count("columns")?,
-        rows: count("rows")?,
-        cores_per_tile: count("cores_per_tile")?,
-        routing: value(table.get("routing")?, by_name)?,
+        network: links(&table)?,
         hop_ns: number("hop_ns")?,
-        mesh_mhz: number("mesh_mhz")?,
-        link_bytes: count("link_bytes")?,
-        header_flits: count("header_flits")?,
         in_flight: count("in_flight")?,
         issue_ns: number("issue_ns")?,
         box_lines: count("box_lines")?,
-        port_ns: number("port_ns")?,
         buffer_flits: count("buffer_flits")?,
         arbiter: value(table.get("arbiter")?, by_name)?,
         box_ns: number("box_ns")?,
@@ -225,34 +243,59 @@ impl fmt::Display for Dimensions {
 }
 
 impl Machine {
+    /// Its tiles with their links and ports, if it is described as a mesh: of message buffers, or of caches that agree.
+    pub fn network(&self) -> Option<&Network> {
+        let caches = || self.coherent.as_ref()?.network.as_ref();
+        self.mesh.as_ref().map(|mesh| &mesh.network).or_else(caches)
+    }
+
     /// A machine with this one's constants and other dimensions, for studies of scale; `None` when this one is
     /// no mesh. `controllers` memory controllers, or as many a core as this machine has, sit at both ends of rows that are
-    /// evenly spread, and evenly over all tiles where there are more than such ends.
+    /// evenly spread, and evenly over all tiles where there are more than such ends. Where caches agree, all tiles are of one package,
+    /// and as many cores as before share a last-level cache.
     pub fn with_dimensions(&self, dimensions: Dimensions, controllers: Option<u32>) -> Option<Machine> {
-        let mesh = self.mesh.as_ref()?;
         let Dimensions { columns, rows, cores_per_tile } = dimensions;
         let source = format!("{} with other dimensions", self.name);
         let made = |n: u32| Value { value: Some(f64::from(n)), ..inferred(&source) };
-        let scaled = || {
-            let cores = mesh.columns.value? * mesh.rows.value? * mesh.cores_per_tile.value?;
-            let each = mesh.controllers.value.as_ref()?.0.len() as f64 / cores.max(1.0);
-            Some((dimensions.cores() as f64 * each).round() as u32)
-        };
-        let most = columns.saturating_mul(rows);
-        let at = spread(columns, rows, controllers.or_else(scaled).unwrap_or(1).clamp(1, most));
-        let mesh = Mesh {
+        let network = self.network()?;
+        let network = Network {
             columns: made(columns),
             rows: made(rows),
             cores_per_tile: made(cores_per_tile),
-            controllers: Value { value: Some(Controllers(at)), ..inferred(&source) },
-            ..mesh.clone()
+            ..network.clone()
         };
-        let topology = format!("pack:1 numa:1 core:{}", dimensions.cores());
+        let mesh = self.mesh.as_ref().map(|mesh| {
+            let scaled = || {
+                let before = &mesh.network;
+                let cores = before.columns.value? * before.rows.value? * before.cores_per_tile.value?;
+                let each = mesh.controllers.value.as_ref()?.0.len() as f64 / cores.max(1.0);
+                Some((dimensions.cores() as f64 * each).round() as u32)
+            };
+            let most = columns.saturating_mul(rows);
+            let at = spread(columns, rows, controllers.or_else(scaled).unwrap_or(1).clamp(1, most));
+            let controllers = Value { value: Some(Controllers(at)), ..inferred(&source) };
+            Mesh { network: network.clone(), controllers, ..mesh.clone() }
+        });
+        let caches = |caches: &Coherent| Coherent { network: Some(network.clone()), ..caches.clone() };
+        let cores = dimensions.cores();
+        let topology = match mesh {
+            Some(_) => format!("pack:1 numa:1 core:{cores}"),
+            None => {
+                let now = self.topology()?;
+                let groups = |id: fn(&Cpu) -> usize| 1 + now.cpus.iter().map(id).max().unwrap_or(0);
+                let (caches, packages) = (groups(|cpu| cpu.l3), groups(|cpu| cpu.package));
+                let most = if caches == packages { cores } else { now.cores() / caches };
+                let shared = (1..=most.max(1)).rev().find(|n| cores % n == 0).unwrap_or(1);
+                format!("pack:1 numa:1 l3:{} core:{shared}", cores / shared)
+            }
+        };
         Some(Machine {
             name: format!("{}:{dimensions}", self.name),
             title: format!("{}, as a mesh of {dimensions}", self.title),
             topology: Value { value: Some(topology), ..inferred(&source) },
-            mesh: Some(mesh),
+            coherent: if mesh.is_some() { self.coherent.clone() } else { self.coherent.as_ref().map(caches) },
+            mesh,
+            measured: None,
             ..self.clone()
         })
     }

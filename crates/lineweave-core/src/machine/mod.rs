@@ -24,7 +24,7 @@ mod tree;
 pub use coherent::{Coherent, NumaTransfer, Protocol};
 pub use home::{is_away, Away};
 pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
-pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
+pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Network, Routing};
 pub use nearest::nearest;
 pub use pairs::{Matrix, MatrixFile, Measured};
 pub use shipped::{shipped, SOURCES};

@@ -16,8 +16,9 @@ pub fn mesh_costs(machine: &Machine, chunk_lines: u64) -> Option<RowCosts> {
     let ps = |ns: f64| (ns * 1e3).round() as u64;
     let hop = ps(mesh.hop_ns.value?);
     let across = ps(mesh.box_ns.value?) + 2 * hop;
-    let flits = mesh.header_flits.value? + (line / mesh.link_bytes.value?).ceil();
-    let link = ps(flits * 1e3 / mesh.mesh_mhz.value?);
+    let network = &mesh.network;
+    let flits = network.header_flits.value? + (line / network.link_bytes.value?).ceil();
+    let link = ps(flits * 1e3 / network.mesh_mhz.value?);
     let receive = 2 * across;
     let told = ps(mesh.put_box_ns.value?) + 2 * across + ps(mesh.get_box_ns.value?) + across;
     Some(RowCosts { receive, link, hop: 2 * hop, depth: told + chunk_lines * receive })

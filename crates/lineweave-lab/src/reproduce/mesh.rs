@@ -31,8 +31,9 @@ enum Access {
 /// A [`SimulateError`] where the description does not say enough to be played.
 pub fn put_get(machine: &Machine) -> Result<(Vec<Recovered>, Vec<Point>), SimulateError> {
     let Some(mesh) = &machine.mesh else { return Ok((Vec::new(), Vec::new())) };
+    let network = &mesh.network;
     let [columns, rows, a_tile] =
-        [&mesh.columns, &mesh.rows, &mesh.cores_per_tile].map(|v| v.value.unwrap_or(1.0) as usize);
+        [&network.columns, &network.rows, &network.cores_per_tile].map(|v| v.value.unwrap_or(1.0) as usize);
     let (cores, line) = (columns * rows * a_tile, machine.line_bytes.value.map_or(32, |l| l as usize));
     // The far corner.
     let far = columns + rows - 1;

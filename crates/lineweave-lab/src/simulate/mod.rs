@@ -124,7 +124,7 @@ pub struct Outcome {
     pub events: u64,
     /// The ops of the first run, when asked for.
     pub trace: Option<Trace>,
-    /// Load of ports and links, on a mesh.
+    /// Load of ports and links, on a mesh whose messages wait for them.
     pub load: Option<mesh::Load>,
 }
 
@@ -301,6 +301,14 @@ fn known<T: Clone>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, 
         key: key.to_owned(),
         why: value.source.clone(),
     })
+}
+
+/// A number that looks like chance: the finaliser of splitmix64 (Steele, Lea & Flood 2014).
+pub(crate) fn mix(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
 }
 
 /// Returns whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LabError {
-    #[error("machine `{name}` is no mesh: --mesh needs one, such as intel-scc")]
+    #[error("machine `{name}` is no mesh: --mesh needs one, such as intel-scc or knights-landing-7210")]
     NoMesh { name: String },
     #[error("no experiments of `{name}` for a machine at hand{}: expected one of {known}", did_you_mean(name, [known.as_str()]))]
     NoStudy { name: String, known: String },
@@ -17,7 +17,7 @@ pub enum LabError {
     OtherPoints { path: PathBuf, found: String, expected: String },
     #[error("{path} is a profile of {found}, and this is {expected}: name another directory with -o, or remove it")]
     OtherProfile { path: PathBuf, found: String, expected: String },
-    #[error("{costs}: it tells nothing of links and ports, which a description with [mesh] does: --machine intel-scc")]
+    #[error("{costs}: it tells nothing of links and ports, which a description with [mesh] or [coherent.mesh] does: --machine intel-scc or --machine knights-landing-7210")]
     NoMeshCosts { costs: String },
     #[error("--controllers {controllers}: expected at most one a tile, {most} on a mesh of {mesh}")]
     TooManyControllers { controllers: u32, mesh: String, most: u32 },

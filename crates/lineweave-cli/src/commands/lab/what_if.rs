@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::files::replace;
 use crate::question::Place;
 use crate::session::{load_machine, Session};
-use lineweave_core::machine::{Dimensions, Machine};
+use lineweave_core::machine::{Dimensions, Machine, Value};
 use lineweave_core::units::Nanos;
 use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
 use lineweave_lab::what_if::{limit, Found, Pattern, Traffic};
@@ -21,18 +21,14 @@ const MACHINE: &str = "intel-scc";
 /// Arguments of `lineweave lab what-if`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Meshes, as columns x rows x cores a tile
-    #[arg(
-        long,
-        value_name = "CxR[xK],..",
-        value_delimiter = ',',
-        default_value = "6x4x2,12x8x2,24x16x2,48x32x2,80x64x2"
-    )]
+    /// Meshes, as columns x rows x cores a tile [default: 6x4x2,12x8x2,24x16x2,48x32x2,80x64x2; of coherent caches the machine's own, with
+    /// twice and with four times as many columns and rows]
+    #[arg(long, value_name = "CxR[xK],..", value_delimiter = ',')]
     mesh: Vec<Dimensions>,
     /// Accesses that each core has under way
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,16", value_parser = clap::value_parser!(u32).range(1..=1024))]
     in_flight: Vec<u32>,
-    /// Whose buffer each core reads: uniform, any; opposite, across its row; row, the first of its row
+    /// Whose buffer each core reads, or whose lines where caches agree: uniform, any; opposite, across its row; row, the first of its row
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "uniform,opposite")]
     pattern: Vec<Pattern>,
     /// Gets of each core, one after the other
@@ -70,12 +66,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         Some(machine) => machine,
         None => ours(session)?,
     };
-    let each = arguments.mesh.len() * arguments.in_flight.len();
+    let meshes = if arguments.mesh.is_empty() { usual(&machine) } else { arguments.mesh.clone() };
+    let each = meshes.len() * arguments.in_flight.len();
     let bar = session.out.progress_of_work((each * arguments.pattern.len()) as u64);
     let (mut rows, mut begun) = (Vec::new(), false);
     let started = Instant::now();
     for &pattern in &arguments.pattern {
-        for &mesh in &arguments.mesh {
+        for &mesh in &meshes {
             for &in_flight in &arguments.in_flight {
                 bar.set_message(format!("{pattern} on {mesh}, {in_flight} in flight"));
                 let row = one(arguments, &machine, pattern, mesh, in_flight)?;
@@ -102,7 +99,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 fn ours(session: &mut Session) -> Result<Machine, CliError> {
     let named = session.profile_option().is_some();
     let subject = Subject::of(session, Place::default())?;
-    match subject.machine.filter(|m| m.mesh.is_some()) {
+    match subject.machine.filter(|m| m.network().is_some()) {
         Some(machine) => Ok(machine),
         None if named => Err(LabError::NoMeshCosts { costs: subject.origin }.into()),
         None => {
@@ -115,6 +112,24 @@ fn ours(session: &mut Session) -> Result<Machine, CliError> {
             }
             load_machine(MACHINE)
         }
+    }
+}
+
+/// Returns the meshes that are compared where none are named.
+fn usual(machine: &Machine) -> Vec<Dimensions> {
+    let sizes = |of: &[(u32, u32, u32)]| {
+        of.iter()
+            .map(|&(columns, rows, cores_per_tile)| Dimensions { columns, rows, cores_per_tile })
+            .collect()
+    };
+    let own = || {
+        let network = machine.network().filter(|_| machine.mesh.is_none())?;
+        let of = |value: &Value| Some(value.value? as u32);
+        Some((of(&network.columns)?, of(&network.rows)?, of(&network.cores_per_tile)?))
+    };
+    match own() {
+        Some((c, r, k)) => sizes(&[1, 2, 4].map(|n| (n * c, n * r, k))),
+        None => sizes(&[(6, 4, 2), (12, 8, 2), (24, 16, 2), (48, 32, 2), (80, 64, 2)]),
     }
 }
 
@@ -154,8 +169,10 @@ fn print(row: &Row, machine: &Machine, begun: &mut bool, session: &mut Session) 
         *begun = true;
         session.out.line(&format!("Constants of {}", machine.title))?;
         session.out.line(&format!(
-            "each core gets {} lines {} times, one get after the other\n",
-            row.lines, row.gets
+            "each core {} {} lines {} times, one after the other\n",
+            if machine.mesh.is_some() { "gets" } else { "reads from another's cache" },
+            row.lines,
+            row.gets
         ))?;
         session.out.line(&format!(
             "{:>9}  {:>10}  {:>6}  {:>9}  {:>9}  {:>6}  {:>6}  {:>6}  LIMIT",

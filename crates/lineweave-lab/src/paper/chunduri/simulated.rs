@@ -16,8 +16,13 @@ use lineweave_core::topology::Shape;
 const RUNS: usize = 20;
 
 /// Prefetching as the machine does by default, and switched off (DSCR 40).
-pub(super) const ON: Settings =
-    Settings { flags_per_line: None, prefetch_lines: None, accesses_in_flight: None, threads_first: false };
+pub(super) const ON: Settings = Settings {
+    flags_per_line: None,
+    prefetch_lines: None,
+    accesses_in_flight: None,
+    threads_first: false,
+    ideal: false,
+};
 pub(super) const OFF: Settings = Settings { prefetch_lines: Some(0), ..ON };
 
 /// 32 integers a line, each of which two flags stand for.

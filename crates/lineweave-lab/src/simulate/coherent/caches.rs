@@ -68,7 +68,7 @@ impl Caches {
             self.hands[rank as usize].cursor = 0;
             return Step::Done { at: now, visible: now };
         }
-        let line = self.memory.touch(next);
+        let line = self.memory.touch(next, &self.costs);
         let it = &mut self.memory.lines[line as usize].line;
         let hit = if stores { it.owned_by(core) } else { it.held_by(core) };
         if hit {
@@ -100,8 +100,9 @@ impl Caches {
         let (first, last) = self.memory.span(place, len);
         let core = self.hands[rank as usize].core;
         let mut at = now;
+        self.copying(Some(now));
         for number in first..if len > 0 { last + 1 } else { first } {
-            let line = self.memory.touch(number);
+            let line = self.memory.touch(number, &self.costs);
             let it = &self.memory.lines[line as usize].line;
             let hit = if stores { it.owned_by(core) } else { it.held_by(core) };
             if hit {
@@ -120,7 +121,15 @@ impl Caches {
                 Want::Store { .. } | Want::Poll { .. } | Want::Prefetch { .. } => start,
             };
         }
+        self.copying(None);
         Step::Done { at, visible: at }
+    }
+
+    /// A copy that is played at once begins then, or has ended.
+    fn copying(&mut self, since: Option<Picos>) {
+        if let Some(links) = &mut self.costs.links {
+            links.copying = since;
+        }
     }
 
     fn poll(
@@ -137,7 +146,7 @@ impl Caches {
         }
         let core = self.hands[rank as usize].core;
         let number = self.memory.of_flag(flag);
-        let line = self.memory.touch(number);
+        let line = self.memory.touch(number, &self.costs);
         // Polled ahead until now.
         self.memory.lines[line as usize].watchers.retain(|&r| r != rank);
         match self.ready(now, core, line) {
@@ -202,7 +211,7 @@ impl Fabric for Caches {
             Access::Poll { flag } => self.poll(now, agent, rank, flag, stage, agenda),
             Access::Set { flag, .. } => {
                 let number = self.memory.of_flag(flag);
-                let line = self.memory.touch(number);
+                let line = self.memory.touch(number, &self.costs);
                 let at = Picos(now.0 + self.costs.hit());
                 let hand = &mut self.hands[r];
                 let it = &mut self.memory.lines[line as usize].line;
@@ -216,7 +225,7 @@ impl Fabric for Caches {
             }
             Access::Add { flag } => {
                 let number = self.memory.of_flag(flag);
-                let line = self.memory.touch(number);
+                let line = self.memory.touch(number, &self.costs);
                 let it = &mut self.memory.lines[line as usize].line;
                 if stage == SERVED || it.owned_by(self.hands[r].core) {
                     it.written();
@@ -246,7 +255,7 @@ impl Fabric for Caches {
     fn ahead(&mut self, now: Picos, rank: u32, flags: &[FlagAt], agenda: &mut Agenda) {
         for &flag in flags {
             let number = self.memory.of_flag(flag);
-            let line = self.memory.touch(number);
+            let line = self.memory.touch(number, &self.costs);
             self.watch(now, rank, line, agenda);
         }
     }
@@ -254,13 +263,13 @@ impl Fabric for Caches {
     fn wait(&mut self, now: Picos, _: Picos, rank: u32, flag: FlagAt, agenda: &mut Agenda) {
         self.hands[rank as usize].set = None;
         let number = self.memory.of_flag(flag);
-        let line = self.memory.touch(number);
+        let line = self.memory.touch(number, &self.costs);
         self.watch(now, rank, line, agenda);
     }
 
     fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Option<Picos> {
         let number = self.memory.of_flag(flag);
-        let line = self.memory.touch(number);
+        let line = self.memory.touch(number, &self.costs);
         let hand = &mut self.hands[rank as usize];
         let it = &mut self.memory.lines[line as usize];
         if let Some(arrives) = it.line.arrives(hand.core) {

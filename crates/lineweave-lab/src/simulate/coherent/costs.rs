@@ -1,6 +1,7 @@
 //! Costs from a machine's description, in picoseconds: distances, service, start-ups.
 
 use super::super::{known, SimulateError};
+use super::links::Links;
 use super::Settings;
 use lineweave_core::lines::{Found, Prices};
 use lineweave_core::machine::{Location, Machine, Protocol, State, Status};
@@ -34,6 +35,8 @@ pub(super) struct Costs {
     rows: [Option<(u64, u64)>; 2],
     pub(super) in_flight: usize,
     pub(super) prefetch: usize,
+    /// The mesh that lines travel on. Homes are its tiles; without one they are NUMA nodes.
+    pub(super) links: Option<Links>,
 }
 
 fn picos(ns: f64) -> u64 {
@@ -80,6 +83,10 @@ impl Costs {
             memory: Vec::new(),
             nodes: vec![Picos(0); nodes],
             memory_line: None,
+            links: match (&coherent.network, settings.ideal) {
+                (Some(network), false) => Some(Links::of(machine, network, cores, nodes)?),
+                (None, _) | (_, true) => None,
+            },
             service: [Found::Cached, Found::Memory].map(|f| service(machine, f)),
             rows: [Found::Cached, Found::Memory].map(|f| row(machine, f)),
             in_flight: match settings.accesses_in_flight {
@@ -96,9 +103,18 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Moving a line of a node's memory from one core's cache, where it is in this state, to another's.
-    fn between(&self, a: u32, b: u32, node: u32, state: State) -> u64 {
-        let of_home = &self.between[self.of_node[node as usize]];
+    /// Returns the home of a line of a node's memory.
+    pub(super) fn home(&self, node: u32, line: usize) -> u32 {
+        self.links.as_ref().map_or(node, |links| links.home(node, line))
+    }
+
+    fn node(&self, home: u32) -> usize {
+        self.links.as_ref().map_or(home, |links| links.node(home)) as usize
+    }
+
+    /// Moving a line from one core's cache, where it is in this state, to another's.
+    fn between(&self, a: u32, b: u32, home: u32, state: State) -> u64 {
+        let of_home = &self.between[self.of_node[self.node(home)]];
         let [modified, exclusive, shared] = of_home[a as usize * self.cores + b as usize];
         match state {
             State::M => modified,
@@ -117,18 +133,31 @@ impl Prices for Costs {
         self.local
     }
 
-    fn read(&self, core: u32, from: u32, node: u32, state: State) -> u64 {
-        self.between(core, from, node, state)
+    fn read(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
+        self.between(core, from, home, state)
     }
 
-    fn own(&self, core: u32, from: u32, node: u32, state: State) -> u64 {
-        self.between(core, from, node, state)
+    fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
+        self.between(core, from, home, state)
     }
 
-    fn memory(&mut self, now: Picos, core: u32, node: u32) -> (Picos, u64) {
-        let time = self.memory[core as usize * self.nodes.len() + node as usize];
+    fn sent(
+        &mut self,
+        now: Picos,
+        core: u32,
+        home: u32,
+        from: impl Iterator<Item = u32>,
+        fetches: bool,
+    ) -> Picos {
+        self.links.as_mut().map_or(now, |links| links.ask_caches(now, core, home, from, fetches))
+    }
+
+    fn memory(&mut self, now: Picos, core: u32, home: u32) -> (Picos, u64) {
+        let node = self.node(home);
+        let now = self.links.as_mut().map_or(now, |links| links.ask_memory(now, core, home));
+        let time = self.memory[core as usize * self.nodes.len() + node];
         let Some(busy) = self.memory_line else { return (now, time) };
-        let free = &mut self.nodes[node as usize];
+        let free = &mut self.nodes[node];
         let start = now.max(*free);
         *free = Picos(start.0 + busy);
         (start, time)

@@ -1,6 +1,7 @@
 //! Memory as lines: boxes and private buffers of all ranks, numbered without gaps, and the line that each place lies on.
 
 use super::super::{Address, Buffer, FlagAt, Playable};
+use super::costs::Costs;
 use super::requests::Want;
 use lineweave_core::lines::Line;
 use lineweave_core::plan::{Carry, Op, Plan, Region, Space, Take};
@@ -127,13 +128,16 @@ impl Memory {
 
     /// The index of a line among those touched. A box is in memory at first, a private buffer exclusive in
     /// its owner's cache (Ramos & Hoefler 2013, section 4.1).
-    pub(super) fn touch(&mut self, number: usize) -> u32 {
+    pub(super) fn touch(&mut self, number: usize, costs: &Costs) -> u32 {
         if self.slab[number] == UNTOUCHED {
             let (owner, within) = (number / self.each, number % self.each);
             let (core, node) = self.homes[owner];
             let private = within >= self.parts[0];
             self.slab[number] = self.lines.len() as u32;
-            self.lines.push(Asked { line: Line::new(node, private.then_some(core)), ..Asked::default() });
+            self.lines.push(Asked {
+                line: Line::new(costs.home(node, number), private.then_some(core)),
+                ..Asked::default()
+            });
             self.places.push(number);
         }
         self.slab[number]

@@ -12,17 +12,18 @@
 //! 4. A poll that misses makes the prefetcher fetch the next lines of that box, but for lines that are under way:
 //!    flags that lie within its reach are taken from their writers.
 //! 5. Lines that one op misses in a row cost R for the first, and what T_N adds for each more (Eq. 3.1).
-//! 6. A node's memory serves one line after the other at its bandwidth, where that is known.
+//! 6. On a machine that is described as a mesh, lines travel over its links and through its ports (`links.rs`), and wait for them.
+//! 7. A node's memory serves one line after the other at its bandwidth, where that is known.
 //!
 //! # What is not
 //!
-//! Capacity, associativity and eviction; write-backs; links and rings between cores (line and memory are the only
-//! things that queue); the time that instructions take, threads of a core that share its pipelines, and sleeping. The
-//! first run begins with boxes in memory and private buffers exclusive in their owners' caches; later runs find
-//! lines as they were left.
+//! Capacity, associativity and eviction; write-backs; rings between cores, and links between packages; the time that
+//! instructions take, threads of a core that share its pipelines, and sleeping. The first run begins with boxes in memory and
+//! private buffers exclusive in their owners' caches; later runs find lines as they were left.
 
 mod caches;
 mod costs;
+mod links;
 mod memory;
 mod requests;
 
@@ -43,6 +44,8 @@ pub struct Settings {
     pub accesses_in_flight: Option<usize>,
     /// Fill the hardware threads of a core before the next core, as a team that runs is bound; otherwise a core each first.
     pub threads_first: bool,
+    /// True if nobody waits for links and ports of a mesh.
+    pub ideal: bool,
 }
 
 impl Settings {
@@ -94,7 +97,8 @@ pub fn simulate(
     let chunks = options.fidelity == Fidelity::Chunk;
     let mut caches = caches::Caches::new(costs, memory, &of_rank, chunks);
     let played = play(&mut caches, &program, options.runs.max(1), options.fidelity, options.trace)?;
-    Ok(Outcome::of(plan, played, options.trace))
+    let load = caches.costs.links.as_ref().map(|links| links.load(&played));
+    Ok(Outcome { load, ..Outcome::of(plan, played, options.trace) })
 }
 
 /// One rank a core as long as there are cores, then a further thread of each: where a plan's ranks sit when

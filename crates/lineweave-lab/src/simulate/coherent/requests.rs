@@ -125,7 +125,7 @@ impl Caches {
     /// (Chunduri & Srinivasan 2015, section VI.D).
     fn prefetch(&mut self, now: Picos, core: u32, line: u32, agenda: &mut Agenda) {
         for number in self.memory.behind(line, self.costs.prefetch) {
-            let next = self.memory.touch(number);
+            let next = self.memory.touch(number, &self.costs);
             let it = &self.memory.lines[next as usize];
             if !it.line.held_by(core) && it.is_idle(now) {
                 self.grant(now, next, Want::Prefetch { core }, agenda);

@@ -2,7 +2,7 @@ use super::*;
 use crate::models::cache_line::{Reads, SameLine};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::shipped;
+use lineweave_core::machine::{shipped, SOURCES};
 use lineweave_core::plan::{Builder, Layout, Params, Region, Space};
 use lineweave_core::topology::Level;
 use lineweave_core::trace::Picos;
@@ -230,4 +230,135 @@ fn calls_together_cost_what_one_alone_does() {
     assert_eq!(few.each, many.each);
     assert_eq!(many.total.0, many.first.0 + 8 * many.each.0);
     assert!(many.each > of(false, 4, 9).each, "{:?}", many.each);
+}
+
+/// The machines that are described with a mesh.
+fn meshes() -> impl Iterator<Item = &'static Machine> {
+    shipped().iter().filter(|m| m.mesh.is_none() && m.network().is_some())
+}
+
+/// One line at a time goes over the mesh at the described price: to a core, from it, and away from several that share it.
+#[test]
+fn an_idle_mesh_gives_the_described_transfers() {
+    let mut seen = 0;
+    for machine in meshes() {
+        let shape = placed(machine, machine.topology().unwrap().cores()).unwrap();
+        let local = machine.access.local_ns.value.unwrap();
+        for rank in 1..shape.ranks() {
+            let transfer = machine.transfer_between(shape.cpu(Rank(0)), shape.cpu(rank.into())).unwrap();
+            let there = Space::PeerIn(Rank(0));
+            let plan = moves(shape.ranks(), 64, &[(rank, there, Space::Out)]);
+            for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+                let ended = once(machine, &plan, fidelity);
+                assert!((ns(ended.first) - transfer - local).abs() < 1e-6, "{}: {rank}", machine.name);
+                seen += usize::from(ended.load.unwrap().ports.iter().any(|port| port.busy > Picos(0)));
+            }
+            let back = moves(shape.ranks(), 64, &[(rank, Space::In, Space::PeerOut(Rank(0)))]);
+            assert_eq!(
+                once(machine, &back, Fidelity::Line).first,
+                once(machine, &plan, Fidelity::Line).first
+            );
+        }
+        // All but the last read a line, one after the other, and the last takes it away from them all.
+        let last = shape.ranks() - 1;
+        let plan = |write: bool| {
+            let mut b = Builder::new(Collective::Bcast, "test", &Params::new(), last + 1, 0, 64, 1);
+            let passed = b.flags("passed", Layout::Alone, 1);
+            for rank in 1..=last {
+                if rank > 1 {
+                    b.wait(rank, passed.at(rank, 0), 1);
+                }
+                match rank == last {
+                    false => {
+                        b.mov(
+                            rank,
+                            Region::new(Space::PeerIn(Rank(0)), 0..64),
+                            Region::new(Space::Out, 0..64),
+                        );
+                        b.set(rank, passed.at(rank + 1, 0), 1);
+                    }
+                    true if write => {
+                        b.mov(
+                            rank,
+                            Region::new(Space::In, 0..64),
+                            Region::new(Space::PeerIn(Rank(0)), 0..64),
+                        );
+                    }
+                    true => {}
+                }
+            }
+            b.finish()
+        };
+        let took = |plan: &Plan, ideal: bool| {
+            let coherent = Settings { ideal, ..Settings::default() };
+            run(machine, plan, &Options { coherent, ..Options::default() }).first
+        };
+        let farthest =
+            (0..last).map(|r| machine.transfer_between(shape.cpu(last.into()), shape.cpu(r.into())));
+        let farthest = farthest.map(Option::unwrap).fold(0.0, f64::max);
+        let store = ns(took(&plan(true), false)) - ns(took(&plan(false), false));
+        assert!((store - farthest - local).abs() < 1e-6, "{}: {store}", machine.name);
+        // Flags go over the mesh meanwhile, and prefetched lines with them.
+        assert!(took(&plan(true), false) >= took(&plan(true), true));
+    }
+    assert!(seen > 200, "{seen}");
+}
+
+/// What a transfer keeps busy: the ports of home and owner, and as many links as the line crosses; readers of one core wait for its port.
+#[test]
+fn transfers_keep_ports_and_links_busy() {
+    for machine in meshes() {
+        let network = machine.network().unwrap();
+        let (columns, a_tile) =
+            (network.columns.value.unwrap(), network.cores_per_tile.value.unwrap() as usize);
+        let port = (network.port_ns.value.unwrap() * 1e3).round() as u64;
+        let flits = (64.0 / network.link_bytes.value.unwrap()).ceil() + network.header_flits.value.unwrap();
+        let line = (flits * 1e6 / network.mesh_mhz.value.unwrap()).round() as u64;
+        let cores = {
+            let topology = machine.topology().unwrap();
+            topology.cores() / (1 + topology.cpus.iter().map(|cpu| cpu.package).max().unwrap())
+        };
+        let far = cores - 1;
+        let plan = moves(cores, 64, &[(far, Space::PeerIn(Rank(0)), Space::Out)]);
+        let load = once(machine, &plan, Fidelity::Line).load.unwrap();
+        let tile = (far / a_tile) as f64;
+        let hops = (tile % columns) as u64 + (tile / columns) as u64;
+        assert_eq!(load.links.iter().flatten().map(|link| link.0).sum::<u64>(), hops * line);
+        assert_eq!(load.ports.iter().map(|port| port.busy.0).sum::<u64>(), 2 * port);
+        // Everybody reads other lines of core 0.
+        let each = 64;
+        let mut b = Builder::new(Collective::Bcast, "test", &Params::new(), cores, 0, cores * each * 64, 1);
+        for rank in a_tile..cores {
+            let lines = rank * each * 64..(rank + 1) * each * 64;
+            b.mov(rank, Region::new(Space::PeerIn(Rank(0)), lines.clone()), Region::new(Space::Out, lines));
+        }
+        let plan = b.finish();
+        let coherent = Settings { accesses_in_flight: Some(64), ..Settings::default() };
+        for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+            let options = Options { fidelity, coherent, ..Options::default() };
+            let waited = run(machine, &plan, &options);
+            let ideal = Settings { ideal: true, ..coherent };
+            let ideal = run(machine, &plan, &Options { coherent: ideal, ..options });
+            let served = ((cores - a_tile) * each) as u64 * port;
+            assert!(waited.first.0 >= served && ideal.first.0 < served, "{}, {fidelity}", machine.name);
+            // Homes of other lines are there, too.
+            assert!(
+                waited.first.0 < served + served / 2,
+                "{}, {fidelity}: {:?} {served}",
+                machine.name,
+                waited.first
+            );
+            assert_eq!(ideal.load, None);
+        }
+    }
+}
+
+#[test]
+fn a_mesh_with_too_few_tiles_is_refused() {
+    let (_, text) = SOURCES.iter().find(|(name, _)| *name == "altra-q80-30").unwrap();
+    let small = text.replace("rows = { value = 4,", "rows = { value = 3,");
+    assert_ne!(small, *text);
+    let machine: Machine = small.parse().unwrap();
+    let error = super::super::simulate(&machine, &moves(4, 64, &[]), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("[coherent.mesh] have 60 cores"), "{error}");
 }

@@ -4,7 +4,7 @@ use lineweave_core::trace::Picos;
 
 /// Work that a resource has still to do, as of the last time that it was asked.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Bucket {
+pub(in crate::simulate) struct Bucket {
     at: u64,
     backlog: u64,
     /// Work done in all.

@@ -1,5 +1,7 @@
 //! Load of ports and links.
 
+use super::bucket::Bucket;
+use super::port::Port;
 use super::MeshFabric;
 use crate::simulate::Played;
 use lineweave_core::trace::Picos;
@@ -32,6 +34,27 @@ pub struct Load {
 }
 
 impl Load {
+    /// The load of a mesh while `played` was played: of its ports, and of its links, four a tile, row by row.
+    pub(in crate::simulate) fn of(
+        columns: u32,
+        played: &Played,
+        ports: Vec<PortLoad>,
+        links: &[Bucket],
+        controllers: &[Bucket],
+    ) -> Load {
+        Load {
+            columns,
+            rows: ports.len() as u32 / columns.max(1),
+            time: played.ended.last().copied().unwrap_or_default(),
+            ports,
+            links: links
+                .chunks(4)
+                .map(|l| [Picos(l[0].busy), Picos(l[1].busy), Picos(l[2].busy), Picos(l[3].busy)])
+                .collect(),
+            controllers: controllers.iter().map(|c| Picos(c.busy)).collect(),
+        }
+    }
+
     /// The busiest port's share of the time.
     pub fn busiest_port(&self) -> f64 {
         busiest(self.ports.iter().map(|p| p.busy), self.time)
@@ -55,23 +78,11 @@ fn busiest(busy: impl Iterator<Item = Picos>, time: Picos) -> f64 {
 impl MeshFabric {
     /// Returns the load of ports, links and controllers while `played` was played.
     pub(super) fn load(&self, played: &Played) -> Load {
-        let grid = self.v.grid;
-        Load {
-            columns: grid.columns,
-            rows: grid.rows,
-            time: played.ended.last().copied().unwrap_or_default(),
-            ports: (self.ports.iter().zip(&self.chunk_ports))
-                .map(|(port, chunks)| PortLoad {
-                    busy: Picos(port.busy + chunks.busy),
-                    longest: port.longest,
-                })
-                .collect(),
-            links: self
-                .links
-                .chunks(4)
-                .map(|l| [Picos(l[0].busy), Picos(l[1].busy), Picos(l[2].busy), Picos(l[3].busy)])
-                .collect(),
-            controllers: self.controllers.iter().map(|c| Picos(c.busy)).collect(),
-        }
+        let busy = |(port, chunks): (&Port, &Bucket)| PortLoad {
+            busy: Picos(port.busy + chunks.busy),
+            longest: port.longest,
+        };
+        let ports = self.ports.iter().zip(&self.chunk_ports).map(busy).collect();
+        Load::of(self.v.grid.columns, played, ports, &self.links, &self.controllers)
     }
 }

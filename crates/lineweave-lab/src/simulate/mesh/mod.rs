@@ -22,7 +22,7 @@
 //! time; flags do not queue there, and arbiter and polling have no part.
 
 mod bound;
-mod bucket;
+pub(super) mod bucket;
 mod bulk;
 mod cache;
 mod fit;
@@ -31,7 +31,7 @@ mod overlap;
 mod port;
 mod queue;
 mod route;
-mod values;
+pub(super) mod values;
 
 pub use fit::FlagCost;
 pub use load::{Load, PortLoad};

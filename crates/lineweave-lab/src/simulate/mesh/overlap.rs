@@ -52,8 +52,9 @@ fn shared(spans: Spans, may: usize) -> Shared {
 }
 
 fn grid(mesh: &Mesh) -> Option<Grid> {
-    let (columns, rows) = (mesh.columns.value? as u32, mesh.rows.value? as u32);
-    Some(Grid { columns, rows, routing: mesh.routing.value? })
+    let network = &mesh.network;
+    let (columns, rows) = (network.columns.value? as u32, network.rows.value? as u32);
+    Some(Grid { columns, rows, routing: network.routing.value? })
 }
 
 /// Counts the messages of `trace`, of one run of `plan` on `machine`, and what they used at once. A message is on all
@@ -62,7 +63,7 @@ fn grid(mesh: &Mesh) -> Option<Grid> {
 pub fn overlaps(machine: &Machine, plan: &Plan, trace: &Trace) -> Option<Overlaps> {
     let mesh: &Mesh = machine.mesh.as_ref()?;
     let grid = grid(mesh)?;
-    let cores = mesh.cores_per_tile.value? as u32;
+    let cores = mesh.network.cores_per_tile.value? as u32;
     let home = |region: &Region, rank: u32| match region.space {
         Space::Slot { rank: owner, .. } => owner.0,
         _ => rank,

@@ -224,7 +224,7 @@ fn routings_and_dimensions_are_parameters() {
     let dimensions: Dimensions = "20x6x2".parse().unwrap();
     let time = |routing| {
         let mut machine = scc().with_dimensions(dimensions, Some(4)).unwrap();
-        machine.mesh.as_mut().unwrap().routing.value = Some(routing);
+        machine.mesh.as_mut().unwrap().network.routing.value = Some(routing);
         let options = Options { fidelity: Fidelity::Chunk, ..Options::default() };
         simulate(&machine, &plan, &options).unwrap().first
     };
@@ -265,7 +265,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
 
     let mut unknown = scc().clone();
     let mesh = unknown.mesh.as_mut().unwrap();
-    (mesh.port_ns.value, mesh.port_ns.source) = (None, "nobody measured it".to_owned());
+    (mesh.network.port_ns.value, mesh.network.port_ns.source) = (None, "nobody measured it".to_owned());
     let error = refused(&unknown, &k(2), plain);
     assert!(error.to_string().contains("`port_ns` is unknown") && error.to_string().contains("nobody"));
     let mut unknown = scc().clone();

@@ -144,7 +144,7 @@ fn in_virtual_time(machine: &Machine, task: &Task) -> Option<Point> {
         None => Shape::flat(task.ranks),
     };
     let mut task = task.clone();
-    if let Some(columns) = machine.mesh.as_ref().and_then(|m| m.columns.value) {
+    if let Some(columns) = machine.mesh.as_ref().and_then(|m| m.network.columns.value) {
         if task.spec.name == "noc-msg" {
             task.spec.params = task.spec.params.with("columns", columns as usize);
         }

@@ -151,11 +151,13 @@ fn idle(arguments: &Arguments, machine: &Machine) -> Vec<&'static str> {
         None => vec![
             ("--flags", arguments.on.flags != FlagCost::default()),
             ("--arbiter", arguments.on.arbiter.is_some()),
-            ("--ideal", arguments.on.ideal),
-            ("--heat", arguments.heat.is_some()),
+            ("--controllers", arguments.on.controllers.is_some()),
         ],
     };
-    given.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
+    // Links and ports are asked for where there are some.
+    let of_links = [("--ideal", arguments.on.ideal), ("--heat", arguments.heat.is_some())];
+    let of_links = of_links.into_iter().filter(|_| machine.network().is_none());
+    given.into_iter().chain(of_links).filter_map(|(option, given)| given.then_some(option)).collect()
 }
 
 /// Draws all finished rows, anew each time: an interrupted sweep leaves a picture of its results so far.
@@ -276,6 +278,7 @@ fn one(
             prefetch_lines: arguments.on.prefetch.map(|n| n as usize),
             accesses_in_flight: arguments.on.in_flight.map(|n| n as usize),
             threads_first: arguments.on.at.place == Placement::Thread,
+            ideal: arguments.on.ideal,
         },
         ..Options::default()
     };
@@ -322,8 +325,8 @@ fn one(
         busy: outcome.load.as_ref().map_or_else(Busy::default, |load| Busy {
             port_share: Some(load.busiest_port()),
             link_share: Some(load.busiest_link()),
-            controllers: Some(load.controllers.len()),
-            controller_share: Some(load.busiest_controller()),
+            controllers: machine.mesh.is_some().then_some(load.controllers.len()),
+            controller_share: machine.mesh.is_some().then(|| load.busiest_controller()),
             at_once: outcome.trace.as_ref().and_then(|t| overlaps(machine, &made, t)).map(AtOnce::of),
         }),
         effort: Effort { events: outcome.events + last.map_or(0, |l| l.events), seconds },

@@ -58,7 +58,7 @@ pub fn find(
     let noc_msg = algorithm.name.starts_with("noc-msg");
     let tiled = noc_msg || ["generated", "pipelined-ring"].contains(&algorithm.name);
     if let (true, Some(mesh)) = (tiled, &machine.mesh) {
-        for (name, value) in [("columns", &mesh.columns), ("cores", &mesh.cores_per_tile)] {
+        for (name, value) in [("columns", &mesh.network.columns), ("cores", &mesh.network.cores_per_tile)] {
             if let (None, Some(value)) = (params.get(name), value.value) {
                 params = params.with(name, value as usize);
             }

@@ -33,7 +33,8 @@ pub struct On {
     pub arbiter: Option<Arbiter>,
     #[command(flatten)]
     pub at: Place,
-    /// As the papers' models have it: every distance 1, and nothing waits for a resource
+    /// As the papers' models have it: every distance 1, and nothing waits for a resource; with coherent caches, nothing waits for links
+    /// and ports, and lines cost what they do without a mesh
     #[arg(long)]
     pub ideal: bool,
 }
