@@ -15,6 +15,7 @@ pub mod closed_form;
 pub mod simulate;
 pub mod generate;
 pub mod what_if;
+pub mod coherence;
 pub mod draw;
 pub mod paper;
 pub mod reproduce;

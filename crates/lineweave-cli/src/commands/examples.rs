@@ -207,6 +207,7 @@ const EXAMPLES: [Examples; 32] = [
                 "A mesh of coherent caches",
                 "lineweave lab what-if --machine knights-landing-7210 --in-flight 1,16",
             ),
+            ("Caches or message buffers", "lineweave lab what-if --coherence -o coherence.svg"),
         ],
     ),
     (

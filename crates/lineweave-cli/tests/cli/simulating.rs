@@ -59,6 +59,25 @@ fn what_if_says_what_limits() {
     scratch.line("lab what-if --machine xeon-phi-5110p").refused(1, &["xeon-phi-5110p", "[mesh]"]);
     let coherent = "lab what-if --machine altra-q80-30 --in-flight 16 --pattern opposite --gets 2 --lines 4";
     assert!(scratch.line(coherent).accepted().contains("20x16x4"));
+    let picture = scratch.path().join("coherence.svg");
+    let asked = [
+        "lab",
+        "what-if",
+        "--coherence",
+        "--machine",
+        "intel-scc",
+        "--json",
+        "-o",
+        picture.to_str().unwrap(),
+    ];
+    let objects = scratch.run(&asked).objects();
+    let rows = of_kind(&objects, "coherence");
+    let of =
+        |name: &str, verdict: &str| rows.iter().any(|r| r["algorithm"] == name && r["coherence"] == verdict);
+    assert!(of("readers", "pays") && of("readers", "alike") && of("flat", "costs"));
+    assert!(std::fs::read_to_string(picture).unwrap().contains("barrier/dissemination"));
+    scratch.line("lab what-if --coherence --mesh 6x4").refused(2, &["--mesh"]);
+    scratch.line("lab what-if --coherence --machine xeon-phi-5110p").refused(1, &["[coherent.mesh]"]);
     scratch.line("lab what-if --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
     scratch.line("lab what-if --pattern star").refused(2, &["uniform, opposite or row"]);
 }

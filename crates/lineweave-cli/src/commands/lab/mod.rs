@@ -4,6 +4,7 @@
 //! A new experiment is a file here, and one line each in the list of modules, in [`Experiment`], and in its
 //! functions.
 
+mod coherence;
 mod error;
 pub mod models;
 pub mod mpi;
@@ -37,7 +38,7 @@ pub enum Experiment {
     Models(models::Arguments),
     /// Find the cheapest parameters of a tree, barrier or pipeline, and their distance to a bound
     Optimise(optimise::Arguments),
-    /// Compare links and ports of a growing mesh: which of them limits it
+    /// Compare links and ports of a growing mesh: which of them limits it; or coherent caches and message buffers
     WhatIf(what_if::Arguments),
     /// Predict an MPI: models of its messages beside each of its algorithms, and which one it uses
     Mpi(mpi::Arguments),

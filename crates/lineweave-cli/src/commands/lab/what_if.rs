@@ -1,5 +1,6 @@
 //! `lineweave lab what-if`: limits of a growing mesh by its links or its ports, as its cores and their accesses in flight grow in number.
 
+use super::coherence;
 use super::subject::Subject;
 use crate::commands::draw::svg;
 use crate::commands::lab::LabError;
@@ -17,6 +18,8 @@ use std::time::Instant;
 
 /// The machine that supplies the constants where none is named.
 const MACHINE: &str = "intel-scc";
+/// The coherent mesh that is compared with it.
+const COHERENT: &str = "knights-landing-7210";
 
 /// Arguments of `lineweave lab what-if`.
 #[derive(clap::Args, Debug)]
@@ -37,7 +40,11 @@ pub struct Arguments {
     /// Lines of a get
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     lines: u32,
-    /// Draw how links and ports compare, by a name that ends in .svg
+    /// Compare coherent caches with message buffers that are put into and got from: the same plans, latency of a line, links and ports; of
+    /// intel-scc and knights-landing-7210, or of --machine
+    #[arg(long, conflicts_with_all = ["mesh", "in_flight", "pattern", "gets", "lines"])]
+    coherence: bool,
+    /// Draw how links and ports compare, or caches and buffers, by a name that ends in .svg
     #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
     output: Option<PathBuf>,
 }
@@ -62,6 +69,13 @@ struct Row {
 
 /// Simulates every combination, and prints each as it is done.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if arguments.coherence {
+        let machines = match session.machine()? {
+            Some(machine) => vec![machine],
+            None => vec![load_machine(MACHINE)?, load_machine(COHERENT)?],
+        };
+        return coherence::run(&machines, arguments.output.as_deref(), session);
+    }
     let machine = match session.machine()? {
         Some(machine) => machine,
         None => ours(session)?,
