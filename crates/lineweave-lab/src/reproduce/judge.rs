@@ -1,6 +1,6 @@
 //! One judge for all claims: by the rules of a study, or by what stands behind the claim.
 
-use super::points::pairs;
+use super::points::{pairs, APART};
 use super::{Ask, Factor, Here, Needs, Point, Rule, Study, MEASURED};
 use crate::models::error::mean_relative;
 use crate::paper::limit::{Judged, Outcome, ALMOST, SAME};
@@ -97,6 +97,7 @@ fn picture(ask: &Ask) -> Option<&'static str> {
         | Ask::Times { picture, .. }
         | Ask::Constant { picture, .. }
         | Ask::Within { picture, .. }
+        | Ask::Off { picture, .. }
         | Ask::LeastError { picture, .. }
         | Ask::Alike { picture } => Some(picture),
     }
@@ -130,6 +131,7 @@ fn asked(study: &Study, rule: &Rule, points: &[Point]) -> (Outcome, String) {
         }
         Ask::Constant { picture, series, from } => constant(&times(points, picture, MEASURED), series, *from),
         Ask::Within { picture, models } => within(points, picture, *models),
+        Ask::Off { picture, but } => off(points, picture, but),
         Ask::LeastError { picture, model } => least_error(points, picture, model),
         Ask::Alike { picture } => alike(&times(points, picture, MEASURED)),
     };
@@ -235,6 +237,30 @@ fn within(points: &[Point], picture: &str, [least, most]: [&str; 2]) -> Option<(
             format!("{inside} of {} points; the farthest is {far:.2} times outside (1: within)", bands.len());
         ((inside == bands.len()).into(), said)
     })
+}
+
+fn off(points: &[Point], picture: &str, but: &str) -> Option<(Outcome, String)> {
+    let shown = |(measured, predicted): &(&Point, &Point)| {
+        let at = measured.label.clone().unwrap_or_else(|| measured.x.to_string());
+        format!(
+            "{at} {}: {}, predicted {}",
+            measured.series,
+            Nanos(measured.median_ns),
+            Nanos(predicted.median_ns)
+        )
+    };
+    let asked = pairs(points).filter(|(m, _)| {
+        m.picture == picture && !m.label.as_ref().is_some_and(|label| label.starts_with(but))
+    });
+    let all: Vec<(&Point, &Point)> = asked.collect();
+    let far = |(measured, predicted): &&(&Point, &Point)| {
+        let deviation = measured.whiskers_ns.map_or(0.0, |[p5, p95]| (p95 - p5) / APART);
+        (predicted.median_ns - measured.median_ns).abs() >= deviation
+    };
+    let list: Vec<String> = all.iter().filter(far).map(shown).collect();
+    let of = format!("{} of {} are off by more", list.len(), all.len());
+    let said = if list.is_empty() { of } else { format!("{of}: {}", list.join("; ")) };
+    (!all.is_empty()).then(|| (list.is_empty().into(), said))
 }
 
 fn least_error(points: &[Point], picture: &str, model: &str) -> Option<(Outcome, String)> {

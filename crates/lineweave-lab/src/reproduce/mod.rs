@@ -245,6 +245,13 @@ pub enum Ask {
         /// Models of the least and the most.
         models: [&'static str; 2],
     },
+    /// What is predicted is off by less than the standard deviation of what was measured, but for points of these names.
+    Off {
+        /// The picture.
+        picture: &'static str,
+        /// Beginning of the names that are left out.
+        but: &'static str,
+    },
     /// One model's mean relative error is the least.
     LeastError {
         /// The picture.

@@ -43,6 +43,9 @@ pub struct Point {
 /// The upper end of an interval by its lower, up to which a point is compared with others.
 const WIDEST: f64 = 1.5;
 
+/// Distance of the percentiles 5 and 95 of a normal distribution, in standard deviations.
+pub(super) const APART: f64 = 3.29;
+
 /// Samples from which on percentiles are shown.
 const FEW: usize = 8;
 

@@ -1,10 +1,12 @@
 //! Reads of a line by state, as Ramos & Hoefler 2013, chapters 1 and 2 compare them: clusters of equal cost, and ping-pongs as sums.
 //!
-//! A profile keeps percentiles 5 and 95 of each read; the standard deviation is theirs under a normal distribution. Ping-pongs are
-//! measured with buffers that both sides have written, so of all pairs of states that one has a measured time.
+//! A profile keeps percentiles 5 and 95 of each read; the standard deviation is theirs under a normal distribution. Who receives polls
+//! its line, which is therefore never invalid.
 
+use super::points::APART;
 use super::{Point, Study, MEASURED};
 use crate::models::cache_line::{clusters, Cell, Comparison, Sample, NOISE};
+use crate::simulate::measuring::STATES;
 use lineweave_core::machine::{Location, State};
 use lineweave_core::profile::{self, Profile, Stats};
 use lineweave_core::units::Nanos;
@@ -13,8 +15,6 @@ use lineweave_core::units::Nanos;
 pub(super) const PICTURE: &str = "state-ping-pong";
 /// Source of their estimates.
 const SUM: &str = "sum of reads";
-/// Distance of the percentiles 5 and 95 of a normal distribution, in standard deviations.
-const APART: f64 = 3.29;
 /// Distances, as a profile calls them, and places of the paper's tables, nearest first.
 const PLACES: [(&str, Location); 6] = [
     ("local", Location::Core),
@@ -24,8 +24,6 @@ const PLACES: [(&str, Location); 6] = [
     ("package", Location::Package),
     ("machine", Location::Machine),
 ];
-const STATES: [(&str, State); 4] =
-    [("modified", State::M), ("exclusive", State::E), ("shared", State::S), ("invalid", State::I)];
 
 fn factor<'a, T: Copy>(cell: &profile::Cell, name: &str, of: &[(&'a str, T)]) -> Option<(&'a str, T)> {
     of.iter().find(|(known, _)| cell.factors.get(name).is_some_and(|v| v == known)).copied()
@@ -52,10 +50,15 @@ fn reads(profile: &Profile) -> Vec<(Cell, usize)> {
     list
 }
 
-/// Half a round trip of one line between buffers in these states (Eq. 2.1, 2.2).
-fn estimate(reads: &[(Cell, usize)], location: Location, send: State, recv: State) -> Option<Sample> {
+/// Half a round trip of one line between buffers in these states (Eq. 2.1, 2.2). A line that the sender has costs the same in each state
+/// (chapter 2), and one that no cache has comes from memory whoever reads it.
+fn estimate(reads: &[(Cell, usize)], location: Location, (send, recv): (State, State)) -> Option<Sample> {
     let of = |at: Location, state: State| reads.iter().find(|(c, _)| (c.location, c.state) == (at, state));
-    let terms = [of(Location::Core, send)?, of(location, recv)?, of(location, State::M)?];
+    let own = match send {
+        State::I => of(Location::Core, send).or(of(location, send)),
+        _ => of(Location::Core, send).or(of(Location::Core, State::E)),
+    };
+    let terms = [own?, of(location, recv)?, of(location, State::M)?];
     Some(Sample {
         mean: terms.iter().map(|t| t.0.mean).sum(),
         stdev: terms.iter().map(|t| t.0.stdev.powi(2)).sum::<f64>().sqrt(),
@@ -63,38 +66,39 @@ fn estimate(reads: &[(Cell, usize)], location: Location, send: State, recv: Stat
     })
 }
 
-/// Measured ping-pongs of one line, by distance.
-fn measured(profile: &Profile) -> impl Iterator<Item = (&'static str, Location, &Stats)> {
-    profile.probe("pingpong").filter(|c| c.factors.get("lines").is_some_and(|l| l == "1")).filter_map(
-        |cell| {
-            let (name, location) = factor(cell, "level", &PLACES)?;
-            Some((name, location, &cell.stats))
-        },
-    )
+/// A ping-pong of one line: where, in which states of the buffers to send from and to receive in, and its time.
+type PingPong<'a> = ((&'static str, Location), (State, State), &'a Stats);
+
+/// Measured ping-pongs of one line.
+fn measured(profile: &Profile) -> impl Iterator<Item = PingPong<'_>> {
+    profile.probe("states").filter_map(|cell| {
+        let [send, recv] = ["send", "recv"].map(|name| factor(cell, name, &STATES));
+        Some((factor(cell, "level", &PLACES)?, (send?.1, recv?.1), &cell.stats))
+    })
 }
 
-/// Returns the ping-pongs of one line by the states of both buffers: as sums of reads, and as measured.
+/// Returns the ping-pongs of one line by the states of both buffers: as measured, and as sums of reads.
 pub(super) fn ping_pongs(profile: &Profile) -> Vec<Point> {
     let (reads, mut points) = (reads(profile), Vec::new());
-    for (name, location, stats) in measured(profile) {
-        let mut x = 0.0;
-        for (send, recv) in STATES.iter().flat_map(|s| STATES.iter().map(move |r| (s.1, r.1))) {
-            let Some(sum) = estimate(&reads, location, send, recv) else { continue };
-            let mut add = |source: &str, stats: &Stats| {
-                let at = (PICTURE.to_owned(), name.to_owned(), x);
-                points.push(Point::at(at, Some(format!("{send}-{recv}")), source, stats));
-            };
-            if (send, recv) == (State::M, State::M) {
-                add(MEASURED, stats);
-            }
-            Stats::of(&[sum.mean], 0).iter().for_each(|stats| add(SUM, stats));
-            x += 1.0;
+    let mut pairs: Vec<(State, State)> = Vec::new();
+    for ((name, location), pair, stats) in measured(profile) {
+        let known = pairs.iter().position(|p| *p == pair);
+        let x = known.unwrap_or(pairs.len()) as f64;
+        if known.is_none() {
+            pairs.push(pair);
         }
+        let mut add = |source: &str, stats: &Stats| {
+            let at = (PICTURE.to_owned(), name.to_owned(), x);
+            points.push(Point::at(at, Some(format!("{}-{}", pair.0, pair.1)), source, stats));
+        };
+        add(MEASURED, stats);
+        let sum = estimate(&reads, location, pair).and_then(|sum| Stats::of(&[sum.mean], 0));
+        sum.iter().for_each(|stats| add(SUM, stats));
     }
     points
 }
 
-/// Returns sentences for the page: the clusters of reads, and Welch's test of ping-pongs against their sums.
+/// Returns sentences for the page: the clusters of reads, and Welch's test of ping-pongs beside their sums.
 pub fn said(study: &Study, profile: &Profile) -> Vec<String> {
     if !study.pictures.iter().any(|p| p.name == PICTURE) {
         return Vec::new();
@@ -117,21 +121,22 @@ pub fn said(study: &Study, profile: &Profile) -> Vec<String> {
             list.join("; ")
         ));
     }
-    for (name, location, stats) in measured(profile) {
-        let Some(sum) = estimate(&reads, location, State::M, State::M) else { continue };
+    let tests = measured(profile).filter_map(|((name, location), (send, recv), stats)| {
+        let sum = estimate(&reads, location, (send, recv))?;
         let own = Sample { mean: stats.median, stdev: deviation(stats), n: stats.samples };
         let at = (PICTURE.to_owned(), name.to_owned(), 0.0);
-        if own.n < 2 || sum.n < 2 || !Point::at(at, None, MEASURED, stats).is_steady() {
-            continue;
-        }
         let test = Comparison::welch(&sum, &own);
+        (own.n > 1 && sum.n > 1 && Point::at(at, None, MEASURED, stats).is_steady()).then(|| {
+            let [own, sum] = [own, sum].map(|s| Nanos(s.mean));
+            format!("{send}-{recv} {name}: {own} and {sum}, t = {:.1}, p = {:.2}", test.t, test.p)
+        })
+    });
+    let tests: Vec<String> = tests.collect();
+    if !tests.is_empty() {
         said.push(format!(
-            "a ping-pong of one line, both buffers modified ({name}): {} measured, {} by the sum of its reads; Welch's t is {:.1}, and \
-             with equal means so large a one has probability {:.2}. Pairs of other states are not measured",
-            Nanos(own.mean),
-            Nanos(sum.mean),
-            test.t,
-            test.p
+            "a ping-pong of one line, measured and as the sum of its reads, with Welch's t and the probability of so large a one if their means were \
+             equal: {}",
+            tests.join("; ")
         ));
     }
     said

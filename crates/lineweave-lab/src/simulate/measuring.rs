@@ -3,16 +3,16 @@
 //!
 //! `signal`, `exchange`, `counter` and `stream` are the very plans that the runtime measures with. What it measures with
 //! loops over its kernels, because a line in a given state is no plan, is here the move of Ramos & Hoefler 2013,
-//! section 3.1, that the loop stands for: `line` one line read, `contention` one line read by many, `pingpong` N lines
+//! section 3.1, that the loop stands for: `line` one line read, `states` one line there and back, `contention` one line read by many, `pingpong` N lines
 //! written into the receiver's buffer of which it reads the last, `copy` bytes moved. Overheads of the engine, wakes,
 //! folds and tricks are not simulated, and are listed so.
 
 use super::{coherent, Options, Outcome, SimulateError};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::Machine;
+use lineweave_core::machine::{Machine, State};
 use lineweave_core::model::Model;
-use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
+use lineweave_core::plan::{Builder, FlagArrayId, Layout, Params, Plan, Region, Space};
 use lineweave_core::probe::call_and_answer;
 use lineweave_core::profile::{Cell, Fingerprint, Profile, Stats, Unidentified, SCHEMA};
 use lineweave_core::topology::{Cpu, Level, Shape};
@@ -28,6 +28,15 @@ const BYTES: [usize; 5] = [64, 256, 1024, 4096, 16384];
 /// Layouts of two flags.
 const LAYOUTS: [Layout; 5] =
     [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2), Layout::Spread(4)];
+
+/// Bytes that a flag carries in its line.
+const CARRIED: usize = 8;
+/// Offset in a box that no prefetcher reaches from the flags before it.
+const APART: usize = 4096;
+
+/// States of a line, as a profile calls them.
+pub(crate) const STATES: [(&str, State); 4] =
+    [("modified", State::M), ("exclusive", State::E), ("shared", State::S), ("invalid", State::I)];
 
 /// Some ranks of a machine.
 struct Crew<'a> {
@@ -73,11 +82,80 @@ impl Crew<'_> {
         Ok(self.moves(1..2, 1, from, Space::Out)? - self.local()?)
     }
 
+    /// Returns the time, in ns, that rank 0 of two takes from the beginning of `timed` to its end, where `before` was done and both have met.
+    /// The flag is a line at each rank, by which the other sends.
+    fn after(
+        &self,
+        before: &dyn Fn(&mut Builder, FlagArrayId),
+        timed: &dyn Fn(&mut Builder, FlagArrayId),
+    ) -> Result<f64, SimulateError> {
+        let until = |timed: &dyn Fn(&mut Builder, FlagArrayId)| {
+            let mut b = Builder::new(Collective::Bcast, "probe", &Params::new(), 2, 0, CARRIED, 1);
+            let [line, met] = ["line", "met"].map(|name| b.flags(name, Layout::Alone, 1));
+            b.slot(APART + CARRIED);
+            b.acc(CARRIED);
+            before(&mut b, line);
+            for rank in 0..2 {
+                b.set(rank, met.at(1 - rank, 0), 1);
+                b.wait(1 - rank, met.at(1 - rank, 0), 1);
+            }
+            timed(&mut b, line);
+            Ok::<f64, SimulateError>(self.play(&b.finish(), 1)?.first.nanos())
+        };
+        Ok(until(timed)? - until(&|_, _| ())?)
+    }
+
+    /// A line that rank 1 has written, read by rank 0.
+    fn read_modified(&self) -> Result<f64, SimulateError> {
+        let before = |b: &mut Builder, _| b.mov(1, carried(Space::In), carried(Space::Out));
+        let timed = |b: &mut Builder, _| b.mov(0, carried(Space::PeerOut(Rank(1))), carried(Space::Acc));
+        Ok(self.after(&before, &timed)? - self.local()?)
+    }
+
+    /// Half a round trip of one line, which carries the flag that is polled: buffers to send from and to receive in are brought into these
+    /// states before (Ramos & Hoefler 2013, chapter 2).
+    fn there_and_back(&self, send: State, recv: State) -> Result<f64, SimulateError> {
+        let before = |b: &mut Builder, line: FlagArrayId| {
+            for rank in 0..2 {
+                let other = 1 - rank;
+                match send {
+                    State::M => b.mov(rank, carried(Space::In), carried(Space::Out)),
+                    State::S => b.mov(other, carried(Space::PeerOut(Rank::from(rank))), carried(Space::Acc)),
+                    State::E | State::F | State::I => {}
+                }
+                match recv {
+                    State::E => b.wait(rank, line.at(rank, 0), 0),
+                    _ => b.set(rank, line.at(rank, 0), 1),
+                }
+            }
+            for rank in (0..2).filter(|_| recv == State::S) {
+                b.wait(1 - rank, line.at(rank, 0), 1);
+            }
+        };
+        let timed = |b: &mut Builder, line: FlagArrayId| {
+            for rank in 0..2 {
+                let other = 1 - rank;
+                let boxed = Space::Slot { rank: Rank::from(rank), slot: 0 };
+                let from = match send {
+                    State::I => Region::new(boxed, APART..APART + CARRIED),
+                    _ => carried(Space::Out),
+                };
+                b.set_carrying(rank, line.at(other, 0), 2, from);
+                b.wait(other, line.at(other, 0), 2);
+            }
+        };
+        Ok(self.after(&before, &timed)? / 2.0)
+    }
+
     /// N lines written into the receiver's buffer, the last of which it then reads.
     fn lines(&self, lines: usize) -> Result<f64, SimulateError> {
         Ok(self.moves(0..1, lines, Space::In, Space::PeerOut(Rank(1)))?
             + self.read(Space::PeerIn(Rank(0)))?)
     }
+}
+
+fn carried(space: Space) -> Region {
+    Region::new(space, 0..CARRIED)
 }
 
 fn cell(probe: &str, factors: &[(&str, &str)], ns: f64) -> Cell {
@@ -169,7 +247,13 @@ fn at_a_distance(
 ) -> Result<(), SimulateError> {
     let at = ("level", level.name());
     let mut add = |probe: &str, factors: &[(&str, &str)], ns: f64| cells.push(cell(probe, factors, ns));
-    add("line", &[("access", "read"), ("state", "modified"), at], pair.read(Space::PeerIn(Rank(0)))?);
+    add("line", &[("access", "read"), ("state", "modified"), at], pair.read_modified()?);
+    add("line", &[("access", "read"), ("state", "exclusive"), at], pair.read(Space::PeerIn(Rank(0)))?);
+    for (send, s) in STATES {
+        for (recv, r) in STATES.into_iter().filter(|(_, r)| *r != State::I) {
+            add("states", &[("send", send), ("recv", recv), at], pair.there_and_back(s, r)?);
+        }
+    }
     if nearest {
         let local = [("access", "read"), ("state", "exclusive"), ("level", "local")];
         add("line", &local, pair.local()?);

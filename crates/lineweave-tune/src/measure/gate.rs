@@ -39,7 +39,7 @@ pub fn examine(cells: &mut [Cell]) {
 /// The cell of the same name at the next nearer distance.
 fn nearer(cells: &[Cell], i: usize) -> Option<usize> {
     // Latencies only: a copy between sockets may well be faster than one between siblings.
-    if !["line", "signal", "exchange", "pingpong"].contains(&cells[i].probe.as_str()) {
+    if !["line", "signal", "exchange", "pingpong", "states"].contains(&cells[i].probe.as_str()) {
         return None;
     }
     let level = level(&cells[i])?;

@@ -16,7 +16,7 @@ use lineweave_core::units::LINE;
 /// Lines of a ring: several in each of a few pages, few enough for any first-level cache.
 const LINES: usize = 96;
 /// Lines among which they are drawn: 16 pages, which the first-level TLB holds too.
-const RANGE: usize = 1024;
+pub(super) const RANGE: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Access {
@@ -24,8 +24,9 @@ enum Access {
     Own,
 }
 
+/// State of a line, at the rank that has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     Modified,
     Exclusive,
     Shared,
@@ -33,7 +34,14 @@ enum State {
 }
 
 impl State {
-    fn name(self) -> &'static str {
+    pub(super) const ALL: [State; 4] = [State::Modified, State::Exclusive, State::Shared, State::Invalid];
+
+    /// Returns whether the line is evicted from all caches to get there.
+    pub(super) fn is_evicted(self) -> bool {
+        matches!(self, State::Exclusive | State::Invalid)
+    }
+
+    pub(super) fn name(self) -> &'static str {
         match self {
             State::Modified => "modified",
             State::Exclusive => "exclusive",
@@ -46,10 +54,9 @@ impl State {
 pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     for access in [Access::Read, Access::Own] {
         let name = if access == Access::Read { "read" } else { "own" };
-        for state in [State::Modified, State::Exclusive, State::Shared, State::Invalid] {
+        for state in State::ALL {
             let what = || format!("line[{name} {}]", state.name());
-            let flushes = matches!(state, State::Exclusive | State::Invalid);
-            if flushes && !cache::FLUSHES {
+            if state.is_evicted() && !cache::FLUSHES {
                 offer.missing(what(), "lines can be evicted from every cache on x86-64 only");
                 continue;
             }
@@ -126,9 +133,8 @@ fn samples(
         let ring = &offsets[..LINES];
         if rank == 0 {
             write_ring(base, ring);
-            match state {
-                State::Modified | State::Shared => {}
-                State::Exclusive | State::Invalid => evict(base, ring),
+            if state.is_evicted() {
+                evict(base, ring);
             }
             if state == State::Exclusive {
                 follow(base, ring[0], Access::Read);
@@ -152,8 +158,8 @@ fn samples(
     })
 }
 
-fn word<'a>(base: *mut u8, offset: usize) -> &'a AtomicU64 {
-    // SAFETY: within the first `RANGE` lines of a shared buffer, which is longer and outlives the team; lines
+pub(super) fn word<'a>(base: *mut u8, offset: usize) -> &'a AtomicU64 {
+    // SAFETY: within the first twice `RANGE` lines of a shared buffer, which is longer and outlives the team; lines
     // of a ring are only used as atomics.
     unsafe { &*base.add(offset).cast::<AtomicU64>() }
 }
@@ -166,7 +172,7 @@ fn write_ring(base: *mut u8, ring: &[usize]) {
     }
 }
 
-fn evict(base: *mut u8, ring: &[usize]) {
+pub(super) fn evict(base: *mut u8, ring: &[usize]) {
     cache::settle();
     for &at in ring {
         // SAFETY: within the buffer, as for `word`.

@@ -34,6 +34,7 @@ mod state;
 mod stream;
 pub mod timing;
 mod trick;
+mod states;
 pub mod utc;
 mod wake;
 
@@ -191,6 +192,7 @@ fn offers(crew: &ProbeTeam, largest: usize) -> ProbeTasks {
     signal::offer(crew, &mut offer);
     star::offer(crew, &mut offer);
     pingpong::offer(crew, &mut offer);
+    states::offer(crew, &mut offer);
     stream::offer(crew, largest, &mut offer);
     attach::offer(crew, largest, &mut offer);
     wake::offer(crew, &mut offer);

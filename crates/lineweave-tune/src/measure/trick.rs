@@ -34,9 +34,9 @@ const TRICKS: [Trick; 7] = [
 const BLOCK: usize = 1024;
 
 /// Polls after which a peer is taken for lost: a minute or so.
-const PATIENCE: u64 = 1 << 31;
+pub(super) const PATIENCE: u64 = 1 << 31;
 
-/// Offset of the flags of the tricks: behind the lines of the probe `line`.
+/// Offset of the flags of the tricks: behind the lines of the probes `line` and `states`.
 const START: usize = 128 << 10;
 
 pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
@@ -88,9 +88,13 @@ fn samples(
             value += 1;
             exchange(mine, other, value)
         });
-        came.then_some(())
-            .ok_or_else(|| Error::Failed("the other rank of an exchange did not come".to_owned()))
+        came.then_some(()).ok_or_else(lost)
     })
+}
+
+/// The error of a rank that polled in vain.
+pub(super) fn lost() -> Error {
+    Error::Failed("the other rank of an exchange did not come".to_owned())
 }
 
 #[inline(always)]

@@ -72,6 +72,7 @@ pub(super) static RAMOS_HOEFLER: Study = Study {
             ask: Ask::Alike { picture: "bandwidth" },
         },
         rule("section 2.4", "on Xeon Phi the distance", 2, Ask::Alike { picture: "distance" }),
+        rule("section 2.4", "between cores", 2, Ask::Off { picture: "state-ping-pong", but: "I-" }),
         rule("fig 4.4", "", 4, fastest(false)),
         rule("fig 4.4, simulated, 60", "", 60, fastest(true)),
         rule("fig 4.4, simulated", "", 4, fastest(false)),
