@@ -95,7 +95,9 @@ fn chunduri() {
 
 #[test]
 fn ramos_hoefler() {
-    let all = held("ramos-hoefler-2013", &["fig 3.6", "fig 4.4", "fig 4.5", "fig 4.6", "fig 4.7", "fig 4.8"]);
+    let items =
+        ["fig 3.6", "fig 4.4", "fig 4.5", "fig 4.6", "fig 4.7", "fig 4.8", "fig A.5", "fig A.8", "fig A.12"];
+    let all = held("ramos-hoefler-2013", &items);
     for item in ["fig 4.5", "fig 4.6", "fig 4.7", "fig 4.8"] {
         let band = points(&all, item, "best to worst case of the model");
         assert!(band.mark == Mark::Band && band.spots.iter().all(|s| s.low < s.high), "{item}");
@@ -103,6 +105,10 @@ fn ramos_hoefler() {
     // T_C = c n + b of Table 3.2.
     let fit = points(&all, "fig 3.6", "printed fit, Table 3.2");
     assert!((fit.spots[0].high - 0.3767).abs() < 1e-9, "{:?}", fit.spots[0]);
+    // Eq. A.1 of 16 lines: P = 38, F = 5.8, R_I = 277.7, R_R,M = 235.8.
+    let rate = pairs(points(&all, "fig A.12", "2 to 60 threads"))[4];
+    let expected = 1024.0 / ((32.0 / 38.0 * 277.7 + 235.8) * 5.8) * 1e3;
+    assert!(rate.0 == 1024.0 && (rate.1 / expected - 1.0).abs() < 1e-3, "{rate:?} {expected}");
 }
 
 #[test]
@@ -116,7 +122,7 @@ fn patil() {
 
 #[test]
 fn rico_gallego() {
-    let all = held("rico-gallego-2015", &["fig 10", "fig 11", "fig 12", "fig 15", "fig 17"]);
+    let all = held("rico-gallego-2015", &["fig 10", "fig 11", "fig 12", "fig 15", "fig 17", "fig 21"]);
     let printed = points(&all, "fig 17", "printed: 2.5 to 3.5");
     assert!(printed.spots.iter().all(|s| (s.low, s.high) == (2.5, 3.5)) && printed.spots.len() == 3);
 }

@@ -3,11 +3,13 @@
 use super::{read, CacheLineError};
 use lineweave_core::machine::{Location, Machine, State};
 
-/// Rate of long messages by T_N = (2 N R_I / P + R_R,M) F (Eq. A.1), where R_R,M no longer counts.
+/// Rate by T_N = (2 N R_I / P + R_R,M) F (Eq. A.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CopyRate {
     /// R_I, ns; of the farther memory where the pair is apart.
     pub invalid: f64,
+    /// R_R,M, ns: the last line, which its receiver polls.
+    pub modified: f64,
     /// P: lines on their way at once.
     pub outstanding: f64,
     /// F: fitted.
@@ -17,7 +19,13 @@ pub struct CopyRate {
 }
 
 impl CopyRate {
-    /// Bytes a ns that ever longer messages come near to. Both buffers are read, hence the 2.
+    /// Bytes a ns of a message of so many bytes. Both buffers are read, hence the 2.
+    pub fn of(&self, bytes: f64) -> f64 {
+        let lines = bytes / self.line_bytes;
+        bytes / ((2.0 * lines * self.invalid / self.outstanding + self.modified) * self.factor)
+    }
+
+    /// Bytes a ns that ever longer messages come near to: R_R,M no longer counts.
     pub fn asymptote(&self) -> f64 {
         self.line_bytes * self.outstanding / (2.0 * self.invalid * self.factor)
     }
@@ -49,6 +57,7 @@ pub fn bandwidth(machine: &Machine, location: Location, threads: usize) -> Resul
     let memory = if location == Location::Machine { location } else { Location::Core };
     Ok(CopyRate {
         invalid: read(machine, memory, State::I)?.value,
+        modified: read(machine, location, State::M)?.value,
         outstanding: value(&fit.outstanding)?,
         factor: value(&fit.factor)?,
         line_bytes,

@@ -191,7 +191,7 @@ fn large_messages() -> Claim {
     )
 }
 
-fn rate(location: Location, threads: usize, bridged: bool) -> CopyRate {
+pub(super) fn rate(location: Location, threads: usize, bridged: bool) -> CopyRate {
     let machine = if bridged { bridge() } else { phi() };
     bandwidth(machine, location, threads).expect("Appendix A's P and F are in the machine file")
 }

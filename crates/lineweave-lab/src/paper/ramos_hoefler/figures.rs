@@ -1,5 +1,6 @@
-//! Figures 3.6 and 4.4 to 4.8, simulated on the Xeon Phi, in the bands of the min-max models.
+//! Figures 3.6 and 4.4 to 4.8, simulated on the Xeon Phi, in the bands of the min-max models, and A.5, A.8 and A.12 by Eq. A.1.
 
+use super::claims::rate;
 use super::simulated::{
     barrier_of, large_time, last_reader, optimised, reduction_of, small, threads, time, usual, LARGE,
 };
@@ -7,9 +8,9 @@ use super::{phi, Numbers, KEY};
 use crate::draw::{Chart, Series};
 use crate::models::cache_line::{small_broadcast, MinMax, SameLine};
 use crate::optimise::ramos_hoefler::{self as optimise, Large};
-use crate::paper::figure::{band, chart, linear, log, published, simulated};
+use crate::paper::figure::{band, bytes, chart, linear, log, model, published, simulated};
 use crate::paper::Figure;
-use lineweave_core::machine::State;
+use lineweave_core::machine::{Location, State};
 
 const HOW: &str =
     "a simulated Xeon Phi 5110P, one thread a core, first run of a plan alone; bands are Table 4.1's \
@@ -17,7 +18,23 @@ const HOW: &str =
 
 pub(super) fn figures() -> Vec<Figure> {
     let n = Numbers::of_phi();
-    vec![contention(), trees(&n), small_band(&n), large(&n), barriers(&n), reductions()]
+    let mut list = vec![contention(), trees(&n), small_band(&n), large(&n), barriers(&n), reductions()];
+    let within = [(4, "2 or 4 threads"), (16, "8 or 16 threads")];
+    let across = [(4, "2 or 4 threads"), (8, "8 threads"), (16, "16 threads")];
+    list.push(rates(
+        "fig A.5",
+        "bandwidth within a processor of Sandy Bridge",
+        (Location::Package, true),
+        &within,
+    ));
+    list.push(rates("fig A.8", "bandwidth across QPI, Sandy Bridge", (Location::Machine, true), &across));
+    list.push(rates(
+        "fig A.12",
+        "bandwidth on Xeon Phi",
+        (Location::Package, false),
+        &[(60, "2 to 60 threads")],
+    ));
+    list
 }
 
 fn figure(item: &str, title: &str, charts: Vec<Chart>) -> Figure {
@@ -61,18 +78,18 @@ fn trees(n: &Numbers) -> Figure {
 }
 
 fn small_band(n: &Numbers) -> Figure {
-    let model = |p: usize| {
+    let form = |p: usize| {
         let degrees = optimise::small_broadcast(&n.reads, &n.t_c, p).choice;
         small_broadcast(&n.reads, &n.t_c, &degrees)
     };
-    let series = vec![bands(model), simulated("optimised tree", over_threads(|p| optimised(n, p)))];
+    let series = vec![bands(form), simulated("optimised tree", over_threads(|p| optimised(n, p)))];
     figure("fig 4.5", "small broadcast in its band", vec![axes("", series)])
 }
 
 fn large(n: &Numbers) -> Figure {
     let of = |way: Large, title: &str| {
-        let model = |p: usize| way.model(&n.reads, &n.t_c, &n.t_n, p, LARGE / 64);
-        axes(title, vec![bands(model), simulated(title, over_threads(|p| large_time(way, p)))])
+        let form = |p: usize| way.model(&n.reads, &n.t_c, &n.t_n, p, LARGE / 64);
+        axes(title, vec![bands(form), simulated(title, over_threads(|p| large_time(way, p)))])
     };
     figure("fig 4.6", "broadcast of 8 KiB", vec![of(Large::Flat, "flat"), of(Large::Pipelined, "pipelined")])
 }
@@ -87,4 +104,25 @@ fn reductions() -> Figure {
     let times = over_threads(|p| reduction_of(p).0);
     let series = vec![bands(|p| reduction_of(p).1), simulated("optimised tree", times)];
     figure("fig 4.8", "small reduction in its band", vec![axes("", series)])
+}
+
+/// Rates by Eq. A.1 of messages of a line to 16 MiB. What was measured is a picture.
+fn rates(
+    item: &str,
+    title: &str,
+    (location, bridged): (Location, bool),
+    threads: &[(usize, &str)],
+) -> Figure {
+    let of = |&(threads, name): &(usize, &str)| {
+        let rate = rate(location, threads, bridged);
+        model(name, name, (6..=24).map(|i| f64::from(1 << i)).map(|bytes| (bytes, 1e3 * rate.of(bytes))))
+    };
+    let chart = chart("", bytes("bytes"), linear("MB/s of each pair"), threads.iter().map(of).collect());
+    Figure::new(
+        KEY,
+        item,
+        title,
+        "Eq. A.1 with the printed P, F and reads; what the paper measured is a picture",
+        vec![chart],
+    )
 }

@@ -1,6 +1,7 @@
-//! Figures 10, 11, 12, 15 and 17, drawn.
+//! Figures 10, 11, 12, 15, 17 and 21, drawn.
 
 use super::equations::S;
+use super::setups::{Setup, TAUS};
 use super::simulated::{bears, errors, ratio, Bench, Errors, DEARER, RANKS};
 use super::KEY;
 use crate::models::Form;
@@ -12,7 +13,7 @@ const HOW: &str =
 
 pub(super) fn figures() -> Vec<Figure> {
     let mut list: Vec<Figure> = errors().iter().map(of_errors).collect();
-    list.push(dearer());
+    list.extend([dearer(), set_ups()]);
     list
 }
 
@@ -60,4 +61,18 @@ fn dearer() -> Figure {
         ),
     ];
     Figure::new(KEY, "fig 17", "scatter and recursive-doubling allgather", HOW, charts)
+}
+
+/// Figure 21: L(8 KiB, tau) by set-up, for each number of copies that a cell may bear.
+fn set_ups() -> Figure {
+    let charts = bears().map(|bears| {
+        let bench = Bench::lusitania(bears);
+        let of = |(name, setup): (&str, Setup)| {
+            simulated(name, TAUS.map(|tau| (tau as f64, bench.by(setup, tau) / 1e3)))
+        };
+        let series = [("-bcast", Setup::Bcast), ("-ping", Setup::Ping), ("-ring", Setup::Ring)].map(of);
+        let title = format!("a cell bears {bears} copies");
+        chart(&title, doubling("tau"), log("L(8 KiB, tau), in reads of a segment"), series.into())
+    });
+    Figure::new(KEY, "fig 21", "L(8 KiB, tau) by three set-ups, Lusitania", HOW, charts.into())
 }

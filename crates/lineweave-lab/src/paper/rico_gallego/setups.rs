@@ -79,6 +79,9 @@ impl Setup {
     }
 }
 
+/// Ranks of the set-ups.
+pub(super) const TAUS: [usize; 8] = [2, 4, 6, 8, 16, 32, 64, 128];
+
 /// All ranks copy rank 0's buffer at once.
 fn same_source(bench: &Bench, ranks: usize) -> f64 {
     let mut b = Builder::new(Collective::Bcast, "copies", &Params::new(), ranks, 0, S as usize, 1);
@@ -92,7 +95,7 @@ fn same_source(bench: &Bench, ranks: usize) -> f64 {
 pub(super) fn claims() -> [Claim; 4] {
     let bears = bears()[1];
     let bench = Bench::lusitania(bears);
-    let all = [2, 4, 6, 8, 16, 32, 64, 128];
+    let all = TAUS;
     let l = |setup: Setup| all.map(|tau| bench.by(setup, tau));
     let [bcast, ping, ring] = [Setup::Bcast, Setup::Ping, Setup::Ring].map(l);
     let shown =
