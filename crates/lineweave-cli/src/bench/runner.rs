@@ -299,18 +299,15 @@ impl Runner {
                 _ => (case.collective, case.bytes as usize),
             };
             let trial = Trial {
-                collective,
-                bytes,
                 buffers: case.buffers,
-                way: None,
                 path: subject.path(),
                 wait,
-                apart: false,
                 check: first,
                 window_ns: repeat.window_ns,
                 least: repeat.min_batches,
                 most: repeat.max_batches,
                 precision: repeat.precision / 2.0,
+                ..Trial::new(collective, bytes)
             };
             let Some(crew) = self.crews.get_mut(&team) else {
                 skip("no team of this kind was started".to_owned());

@@ -115,7 +115,7 @@ pub enum By {
     Peer,
     /// The MPI in the PATH on this machine.
     Mpi,
-    /// Simulated ranks whose blocks are of half, all and one and a half times the length: no clock of this machine has such calls.
+    /// Threads of lineweave's whose blocks are of half, all and one and a half times the length.
     Uneven,
 }
 
@@ -125,7 +125,7 @@ pub enum Over {
     Ranks,
     /// Hardware threads a core, with a rank on each.
     Threads,
-    /// Roots, simulated: on this machine the root is rank 0.
+    /// Roots, all of them.
     Roots,
     /// Lengths, among [`Here::most`] ranks.
     Bytes(&'static [usize]),

@@ -39,6 +39,16 @@ pub struct Task {
 }
 
 impl Task {
+    /// Returns the bytes that each rank gives to each, row by row, where they differ: half, all and one and a half times the length.
+    pub fn lengths(&self) -> Vec<usize> {
+        match self.by {
+            By::Uneven => (0..self.ranks * self.ranks)
+                .map(|i| self.bytes / 2 * (1 + (i / self.ranks + i % self.ranks) % 3))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the plan among ranks that are placed so, for elements of `grain` bytes.
     ///
     /// # Errors
@@ -46,11 +56,9 @@ impl Task {
     pub fn plan(&self, shape: Shape, grain: usize) -> Result<Plan, PlanError> {
         let problem = Problem::flat(self.collective, self.ranks, self.bytes);
         let mut problem = Problem { root: self.root, shape, grain, ..problem };
-        if self.by == By::Uneven {
-            let lens = (0..self.ranks * self.ranks)
-                .map(|i| self.bytes / 2 * (1 + (i / self.ranks + i % self.ranks) % 3));
-            problem.bytes = self.bytes / 2 * 3;
-            problem.blocks = Blocks::Uneven(Arc::new(Uneven::by_pair(self.ranks, lens.collect())));
+        if let Some(longest) = self.lengths().into_iter().max() {
+            problem.bytes = longest;
+            problem.blocks = Blocks::Uneven(Arc::new(Uneven::by_pair(self.ranks, self.lengths())));
         }
         algorithm::find(self.collective, &self.spec.name)?.plan(&problem, &self.spec.params)
     }
@@ -85,8 +93,7 @@ pub fn tasks(study: &Study, here: &Here, costs: Option<&Costs<'_>>) -> Vec<Task>
         let How::Calls { collective, algorithm, bytes, over, by } = &series.how else { continue };
         let elsewhere = match by {
             By::Peer | By::Mpi => here.simulated,
-            By::Uneven => !here.simulated,
-            By::Threads | By::Filling | By::Processes => false,
+            By::Threads | By::Filling | By::Processes | By::Uneven => false,
         };
         if elsewhere || *by == By::Filling && here.cpus == here.cores {
             continue;
@@ -119,8 +126,7 @@ fn points(over: &Over, bytes: usize, here: &Here) -> Vec<(f64, usize, usize, usi
             let a_core = here.cpus / here.cores.max(1);
             (2..=a_core).map(|n| (n as f64, n * here.cores, bytes, 0, 0)).collect()
         }
-        Over::Roots if here.simulated => (0..most).map(|r| (r as f64, most, bytes, r, r)).collect(),
-        Over::Roots => Vec::new(),
+        Over::Roots => (0..most).map(|r| (r as f64, most, bytes, r, r)).collect(),
         Over::Bytes(all) => all.iter().map(|&bytes| (bytes as f64, most, bytes, 0, 0)).collect(),
         // A tree of more children than other ranks is the flat one.
         Over::Degrees(all) => {

@@ -5,7 +5,7 @@ use lineweave::settings::Wait;
 use lineweave::tuning::Chosen;
 use lineweave::CallSpec;
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::Params;
+use lineweave_core::plan::{Params, Uneven};
 use serde::{Deserialize, Serialize};
 
 /// An algorithm with everything that makes it a plan.
@@ -58,10 +58,16 @@ pub const WINDOW_NS: u64 = 8_000_000;
 /// Description of a measurement, the same for every rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trial {
-    /// The collective; root 0, f64 elements that are summed.
+    /// The collective; f64 elements that are summed.
     pub collective: Collective,
-    /// Message length in bytes, a multiple of 8.
+    /// Message length in bytes, a multiple of 8; of blocks that differ the longest.
     pub bytes: usize,
+    /// The root, where there is one.
+    #[serde(default)]
+    pub root: usize,
+    /// Bytes that each rank gives to each, row by row, for an alltoall by a named algorithm; empty where all give `bytes`.
+    #[serde(default)]
+    pub lengths: Vec<usize>,
     /// Buffers.
     pub buffers: Buffers,
     /// The algorithm, when it is not to be the library's own choice.
@@ -112,6 +118,8 @@ impl Trial {
         Trial {
             collective,
             bytes,
+            root: 0,
+            lengths: Vec::new(),
             buffers: Buffers::Reuse,
             way: None,
             path: None,
@@ -137,6 +145,11 @@ impl Trial {
         blocks.unwrap_or(0).max(self.bytes)
     }
 
+    /// Returns the blocks that ranks exchange where they differ.
+    pub(super) fn blocks(&self, ranks: usize) -> Uneven {
+        Uneven::by_pair(ranks, self.lengths.clone())
+    }
+
     /// Returns the call that is timed.
     pub fn call(&self) -> CallSpec {
         CallSpec {
@@ -144,7 +157,7 @@ impl Trial {
             element: f64::TYPE,
             count: self.bytes / size_of::<f64>(),
             operator: self.collective.folds().then_some(Operator::Sum),
-            root: 0,
+            root: self.root,
         }
     }
 }

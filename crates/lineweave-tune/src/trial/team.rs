@@ -298,6 +298,23 @@ mod tests {
     }
 
     #[test]
+    fn roots_and_blocks_that_differ_are_answered_right() {
+        let mut crew = crew(3);
+        let way = Some(Way { algorithm: "noc-msg".to_owned(), params: Params::new(), window: 64 });
+        for collective in [Collective::Bcast, Collective::Reduce] {
+            for root in 0..3 {
+                let asked = Trial { root, way: way.clone(), ..trial(collective, 64) };
+                assert!(!crew.run(&asked).expect("an outcome").batches_ns.is_empty(), "{collective} {root}");
+            }
+        }
+        let lengths: Vec<usize> = (0..9).map(|i| 8 * ((i / 3 + i % 3) % 3)).collect();
+        let asked = Trial { lengths, way, ..trial(Collective::Alltoall, 16) };
+        for _ in 0..2 {
+            assert!(!crew.run(&asked).expect("an outcome").batches_ns.is_empty());
+        }
+    }
+
+    #[test]
     fn shared_buffers_are_given_on_request_and_attach_is_refused_where_it_cannot_be() {
         let mut crew = crew(2);
         for buffers in [Buffers::Reuse, Buffers::Fresh] {

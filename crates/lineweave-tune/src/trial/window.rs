@@ -5,6 +5,7 @@
 use super::request::{Buffers, DataPath, Outcome, Trial, Way};
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
 use crate::measure::{MachineStateProbe, StateSample, COPIED};
+use lineweave::communicator::{self, PlanId};
 use lineweave::internal::Budget;
 use lineweave::internal::ChoiceOverride;
 use lineweave::settings::Wait;
@@ -15,7 +16,9 @@ use lineweave::Error;
 use lineweave::SharedBuffer;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
+use lineweave_core::select::Question;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Memory that the fresh buffers of one team take together: larger than the last-level cache of most machines,
@@ -30,6 +33,18 @@ const BATCH: Duration = Duration::from_micros(50);
 #[repr(C, align(4096))]
 pub(super) struct Page([u64; 512]);
 
+/// Collective, length, root, lengths that differ, algorithm and way of the bytes of a trial that names an algorithm.
+type Subject = (Collective, usize, usize, Vec<usize>, Way, Option<DataPath>);
+
+/// The preparation of a named algorithm.
+#[derive(Clone, Copy)]
+pub(super) enum Ready {
+    /// Calls run it.
+    Choice(ChoiceOverride),
+    /// It is run as the plan that it is: blocks differ, and such calls name no algorithm.
+    Plan(PlanId),
+}
+
 /// One rank's buffers and prepared choices, kept from trial to trial.
 #[derive(Default)]
 pub struct Bench {
@@ -37,7 +52,7 @@ pub struct Bench {
     output: Vec<Page>,
     /// Input and output in memory that all ranks share, made for trials that ask for such and kept for those that follow at once.
     shared: Option<[SharedBuffer<u64>; 2]>,
-    prepared: HashMap<(Collective, usize, Way, Option<DataPath>), ChoiceOverride>,
+    prepared: HashMap<Subject, Ready>,
     /// Made when it is first read, with buffers of its own.
     gauge: Option<(MachineStateProbe, [Vec<Page>; 2])>,
 }
@@ -116,16 +131,20 @@ impl Bench {
             (None, Some(DataPath::Shared)) => described(comm.chosen_shared(&call).map_err(refuse)?),
             (None, _) => described(comm.chosen(&call).map_err(refuse)?),
         };
-        if let Some(choice) = &adopted {
+        if let Some(Ready::Choice(choice)) = &adopted {
             comm.adopt(choice);
         }
+        let plan = match adopted {
+            Some(Ready::Plan(plan)) => Some(plan),
+            Some(Ready::Choice(_)) | None => None,
+        };
         let budget = comm.wait_budget();
         if let Some(wait) = trial.wait {
             comm.set_wait_budget(Budget { exchange: budget.exchange, ..budget_of(wait, comm) });
         }
-        let outcome = self.timed(comm, trial, &call, slots);
+        let outcome = self.timed(comm, trial, &call, plan, slots);
         comm.set_wait_budget(budget);
-        if let Some(choice) = &adopted {
+        if let Some(Ready::Choice(choice)) = &adopted {
             comm.forget(choice);
         }
         let samples = outcome?;
@@ -150,19 +169,27 @@ impl Bench {
         trial: &Trial,
         call: &CallSpec,
         way: &Way,
-    ) -> Result<ChoiceOverride, Refused> {
-        let key = (trial.collective, trial.bytes, way.clone(), trial.path);
-        if let Some(choice) = self.prepared.get(&key) {
-            return Ok(*choice);
+    ) -> Result<Ready, Refused> {
+        let Trial { collective, bytes, root, .. } = *trial;
+        let key = (collective, bytes, root, trial.lengths.clone(), way.clone(), trial.path);
+        if let Some(ready) = self.prepared.get(&key) {
+            return Ok(*ready);
         }
         let refuse = |e: &dyn std::fmt::Display| Refused::Trial(e.to_string());
-        let algorithm = algorithm::find(trial.collective, &way.algorithm).map_err(|e| refuse(&e))?;
-        let chosen =
-            Chosen { algorithm, params: way.params.clone(), window: way.window, because: Because::Forced };
+        let algorithm = algorithm::find(collective, &way.algorithm).map_err(|e| refuse(&e))?;
         // Deterministic, so that every rank fails or none does.
-        let choice = comm.prepare_choice(call, &chosen).map_err(|e| refuse(&e))?;
-        self.prepared.insert(key, choice);
-        Ok(choice)
+        let ready = if trial.lengths.is_empty() {
+            let params = way.params.clone();
+            let chosen = Chosen { algorithm, params, window: way.window, because: Because::Forced };
+            Ready::Choice(comm.prepare_choice(call, &chosen).map_err(|e| refuse(&e))?)
+        } else {
+            let uneven = Some(Arc::new(trial.blocks(comm.ranks())));
+            let question = Question { uneven, ..comm.question(call) };
+            let plan = algorithm.plan(&question.window(bytes), &way.params).map_err(|e| refuse(&e))?;
+            Ready::Plan(comm.prepare(&plan).map_err(|e| refuse(&e))?)
+        };
+        self.prepared.insert(key, ready);
+        Ok(ready)
     }
 
     /// Makes room, touched by this rank first, and says how many buffers there are in it.
@@ -206,11 +233,12 @@ impl Bench {
         comm: &mut Communicator,
         trial: &Trial,
         call: &CallSpec,
+        plan: Option<PlanId>,
         slots: usize,
     ) -> Result<Samples, Refused> {
         let pages = trial.buffer_bytes(comm.ranks()).div_ceil(size_of::<Page>());
         if trial.check && trial.collective.moves_data() {
-            self.check(comm, trial, call)?;
+            self.check(comm, trial, call, plan)?;
         }
         let [input, output] = self.pools();
         let buffers = |slot: usize| {
@@ -222,6 +250,12 @@ impl Bench {
         let mut operation = |comm: &mut Communicator, count: usize| {
             if trial.collective == Collective::Barrier {
                 return (0..count).try_for_each(|_| comm.barrier());
+            }
+            if let Some(plan) = plan {
+                let (input, output) = buffers(0);
+                let buffers = communicator::Buffers { input, output, ..communicator::Buffers::NONE };
+                // SAFETY: as below, with a first buffer alone; every rank has prepared the same plans.
+                return (0..count).try_for_each(|_| unsafe { comm.run(plan, buffers) });
             }
             if trial.apart {
                 return (0..count).try_for_each(|_| {

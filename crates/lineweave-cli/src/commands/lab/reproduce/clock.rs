@@ -11,6 +11,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::model::Values;
 use lineweave_core::profile::{Fingerprint, Profile, Stats};
+use lineweave_core::select::Question;
 use lineweave_core::topology::{Placement, Shape};
 use lineweave_core::units::Nanos;
 use lineweave_lab::closed_form::window;
@@ -103,7 +104,12 @@ fn said(list: &[Recovered]) -> Option<String> {
 
 /// Times one point with a team on this machine.
 fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<Point>, CliError> {
-    let question = question(task.collective, &Shape::flat(task.ranks), task.bytes, settings);
+    let lengths = task.lengths();
+    let bytes = lengths.iter().copied().max().unwrap_or(task.bytes);
+    let question = Question {
+        root: task.root,
+        ..question(task.collective, &Shape::flat(task.ranks), bytes, settings)
+    };
     let algorithm = find(task.collective, &task.spec.name)?;
     let model = Values::default().model();
     let Ok((window, _)) = window(&model, &question, algorithm, &task.spec.params) else { return Ok(None) };
@@ -111,8 +117,10 @@ fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<P
     let (mut times, mut barriers, mut disturbed) = (Vec::new(), Vec::new(), 0);
     let mut found = None;
     for round in 0..MOST_ROUNDS {
-        let (check, apart) = (round == 0, task.alone);
-        let asked = Trial { way: Some(way.clone()), check, apart, ..Trial::new(task.collective, task.bytes) };
+        // Barriers cannot overlap.
+        let (check, apart) = (round == 0, task.alone && task.collective != Collective::Barrier);
+        let (way, root, lengths) = (Some(way.clone()), task.root, lengths.clone());
+        let asked = Trial { way, check, apart, root, lengths, ..Trial::new(task.collective, bytes) };
         match crew.run(&asked) {
             Ok(outcome) => {
                 times.extend(outcome.batches_ns);
