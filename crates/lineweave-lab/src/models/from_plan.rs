@@ -271,6 +271,11 @@ fn stages(ranks: usize, messages: &[Message]) -> Vec<Stage> {
             bytes: most(|m| m.bytes),
             exchange: messages.iter().any(|m| senders.contains(&m.to)),
             folded: most(|m| m.folded),
+            readers: senders
+                .iter()
+                .map(|from| messages.iter().filter(|m| m.from == *from).count())
+                .max()
+                .unwrap_or(1) as u64,
             hop: messages.iter().map(|m| (m.to + ranks - m.from) % ranks).max().unwrap_or(0),
             times: 1,
         };

@@ -263,6 +263,8 @@ pub struct Stage {
     pub exchange: bool,
     /// Bytes that each receiver then folds.
     pub folded: u64,
+    /// The most receivers that read the same bytes at once.
+    pub readers: u64,
     /// Ranks between partners.
     pub hop: usize,
     /// Number of such stages that follow each other.
@@ -271,7 +273,7 @@ pub struct Stage {
 
 impl Stage {
     fn new(messages: u64, bytes: u64, hop: u64) -> Stage {
-        Stage { messages, bytes, exchange: false, folded: 0, hop: hop as usize, times: 1 }
+        Stage { messages, bytes, exchange: false, folded: 0, readers: 1, hop: hop as usize, times: 1 }
     }
 }
 

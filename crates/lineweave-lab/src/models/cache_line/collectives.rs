@@ -45,23 +45,22 @@ pub fn notify_back(r: &Reads, n: usize) -> MinMax {
     MinMax { min: r.invalid + others * r.remote, max: r.invalid + 2.0 * others * r.remote }
 }
 
+/// One level of T_fw, with `k` children.
+pub fn notify_level(r: &Reads, t_c: &SameLine, k: usize) -> MinMax {
+    MinMax { min: r.invalid + 2.0 * r.local, max: 2.0 * (r.remote + t_c.from_reads(r, k as f64)) }
+}
+
 /// T_fw: the parents of each level tell their children that the message is there (Eq. 4.6). The paper prints the
 /// sum over levels twice, one in the other, in the worst case; it is taken once here, as its text describes it:
 /// each parent's children read too early, and again.
 pub fn notify_forward(r: &Reads, t_c: &SameLine, degrees: &[usize]) -> MinMax {
-    let level = |k: usize| MinMax {
-        min: r.invalid + 2.0 * r.local,
-        max: 2.0 * (r.remote + t_c.from_reads(r, k as f64)),
-    };
-    degrees.iter().fold(both(r.invalid), |sum, &k| sum + level(k))
+    degrees.iter().fold(both(r.invalid), |sum, &k| sum + notify_level(r, t_c, k))
 }
 
 /// One level of the small broadcast, of `k` children: forward notification, copy and acknowledgement. The broadcast
 /// is R_I and the sum of its levels (Eq. 4.7).
 pub fn small_broadcast_level(r: &Reads, t_c: &SameLine, k: usize) -> MinMax {
-    let forward =
-        MinMax { min: r.invalid + 2.0 * r.local, max: 2.0 * (r.remote + t_c.from_reads(r, k as f64)) };
-    forward + both(t_c.from_reads(r, k as f64)) + notify_back(r, k + 1)
+    notify_level(r, t_c, k) + both(t_c.from_reads(r, k as f64)) + notify_back(r, k + 1)
 }
 
 /// T_sbcast: a message of at most a line down a tree with a degree per level (Eq. 4.7). Holds as long as

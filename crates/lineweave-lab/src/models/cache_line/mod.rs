@@ -19,8 +19,8 @@ mod published;
 pub use bandwidth::{bandwidth, CopyRate};
 pub use clusters::{cells, clusters, Cell, Cluster, NOISE};
 pub use collectives::{
-    barrier, flat_broadcast, notify_back, notify_forward, pipelined_broadcast, reduction, reduction_level,
-    small_broadcast, small_broadcast_level, Folding, MinMax,
+    barrier, flat_broadcast, notify_back, notify_forward, notify_level, pipelined_broadcast, reduction,
+    reduction_level, small_broadcast, small_broadcast_level, Folding, MinMax,
 };
 pub use ping_pong::{estimate, Comparison, Sample};
 pub(crate) use published::deepest;

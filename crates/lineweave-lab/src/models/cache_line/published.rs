@@ -1,20 +1,24 @@
-//! The min-max models beside the message models: forms of Table 4.1 for the algorithms that it is of.
+//! The min-max models beside the message models: forms of Table 4.1 for the algorithms that it is of, and for others what they are made of.
 //!
 //! Broadcasts and reductions of a line or less down and up any tree, the plan's where nobody has printed one; flat and
 //! sliced broadcasts of more; dissemination barriers; and barriers up and down a tree, composed of the two notifications
 //! that broadcasts are made of. In a tree parents have different numbers of children; the time is that of the slowest way
 //! down, level by level (Eq. 4.7, 4.13).
+//!
+//! Everything else is composed of the same pieces, stage by stage of its [`Form`] or its plan: a level of T_fw tells the readers of a
+//! message, who copy it by T_C, or by T_N of its lines if these are several, each further reader of the same bytes adding `c`, and
+//! fold it at T_N's slope a line, as Eq. 4.13 does. Acknowledgements take no stage, so they are left out.
 
 use super::{
-    barrier, flat_broadcast, multi_line, notify_back, notify_forward, pipelined_broadcast, reduction_level,
-    small_broadcast_level, Folding, MinMax, Reads, SameLine,
+    barrier, flat_broadcast, multi_line, notify_back, notify_forward, notify_level, pipelined_broadcast,
+    reduction_level, small_broadcast_level, Folding, MinMax, Reads, SameLine,
 };
 use crate::models::published::{Call, NoForm, NotKnown, Published};
-use crate::models::Form;
+use crate::models::{Form, Stage};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Machine, State};
-use lineweave_core::model::{Model, MultiLine, Reading};
+use lineweave_core::model::{Contention, Fitted, Model, MultiLine, Provenance, Reading};
 use lineweave_core::topology::Level;
 use lineweave_core::units::ceil_log2;
 
@@ -39,7 +43,8 @@ pub struct MinMaxModel {
 }
 
 impl MinMaxModel {
-    /// Returns the model of a described machine, for buffers that are exclusive in their owner's cache.
+    /// Returns the model of a described machine, for buffers that are exclusive in their owner's cache. Where T_C was not measured a line
+    /// serves one reader after the other, as in simulations of coherent caches.
     ///
     /// # Errors
     /// [`NotKnown`], with what the description says instead.
@@ -55,10 +60,14 @@ impl MinMaxModel {
             machine: format!("machine `{}`", machine.name),
             because: machine.line_bytes.source.clone(),
         })?;
+        let reads = Reads::of(machine, level).map_err(lacks)?;
+        let inferred = |ns| Fitted::new(ns, Provenance::Inferred);
+        let linear = Contention { c: inferred(reads.remote), b: inferred(reads.local) };
+        let in_turn = SameLine { linear, a: inferred(0.0) };
         Ok(MinMaxModel {
             line_bytes: line as u64,
-            reads: Reads::of(machine, level).map_err(lacks)?,
-            t_c: SameLine::of(machine, State::E, State::E).map_err(lacks)?,
+            reads,
+            t_c: SameLine::of(machine, State::E, State::E).unwrap_or(in_turn),
             t_n: multi_line(machine, State::E, State::E).ok(),
             worst: false,
         })
@@ -67,7 +76,7 @@ impl MinMaxModel {
     /// Returns the model with the costs of a fitted one, between ranks at `level`.
     pub fn of_model(model: &Model, level: Level) -> MinMaxModel {
         let costs = model.level(level).0;
-        let zero = lineweave_core::model::Fitted::new(0.0, lineweave_core::model::Provenance::Inferred);
+        let zero = Fitted::new(0.0, Provenance::Inferred);
         MinMaxModel {
             line_bytes: model.line_bytes as u64,
             reads: Reads { local: model.local.value, remote: costs.read.value, invalid: model.invalid.value },
@@ -85,6 +94,20 @@ impl MinMaxModel {
     fn lines(&self, form: Form) -> Result<MultiLine, NoForm> {
         let because = "T_N is not known, by which messages of more than a line are transferred";
         self.t_n.ok_or(NoForm::NotExpressible { model: self.name(), form, because })
+    }
+
+    /// A stage of messages.
+    fn stage(&self, stage: &Stage, form: Form) -> Result<MinMax, NoForm> {
+        let (r, t_c, readers) = (&self.reads, &self.t_c, stage.readers as usize);
+        let lines = |bytes: u64| bytes.div_ceil(self.line_bytes) as f64;
+        let mut copy = t_c.from_reads(r, readers as f64);
+        if stage.bytes > self.line_bytes {
+            copy = self.lines(form)?.at(lines(stage.bytes)) + t_c.linear.c.value * (readers as f64 - 1.0);
+        }
+        if stage.folded > 0 {
+            copy += self.lines(form)?.o.value * lines(stage.folded);
+        }
+        Ok((notify_level(r, t_c, readers) + MinMax { min: copy, max: copy }) * stage.times as f64)
     }
 }
 
@@ -129,7 +152,6 @@ impl Published for MinMaxModel {
 
     fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
         let (r, t_c, p, form) = (&self.reads, &self.t_c, call.ranks, call.form);
-        let other = |because| Err(NoForm::NotExpressible { model: self.name(), form, because });
         if p <= 1 {
             return Ok(Reading { nanos: 0.0, extrapolated: false });
         }
@@ -160,13 +182,10 @@ impl Published for MinMaxModel {
             }
             Form::DisseminationBarrier => barrier(r, 1, ceil_log2(p) as usize),
             _ => match (kind, tree) {
-                (Some(Collective::Bcast | Collective::Reduce), Some(_)) if !line => {
-                    return other("Table 4.1 has trees for messages of at most a line");
-                }
-                (Some(Collective::Bcast), Some(tree)) => {
+                (Some(Collective::Bcast), Some(tree)) if line => {
                     once(r.invalid) + deepest(root(&tree), &tree, &|k| small_broadcast_level(r, t_c, k))
                 }
-                (Some(Collective::Reduce), Some(tree)) => {
+                (Some(Collective::Reduce), Some(tree)) if line => {
                     let (t_n, root) = (self.lines(form)?, root(&tree));
                     let level = |k| reduction_level(r, t_c, &t_n, Folding::Slope, k);
                     once(r.remote) + deepest(root, &tree, &level)
@@ -175,7 +194,12 @@ impl Published for MinMaxModel {
                 (Some(Collective::Barrier), Some(tree)) => {
                     deepest(root(&tree), &tree, &|k| notify_back(r, k + 1) + notify_forward(r, t_c, &[k]))
                 }
-                _ => return other("Table 4.1 has no such algorithm"),
+                _ => {
+                    let stages = call.stages()?;
+                    let times: Result<Vec<MinMax>, NoForm> =
+                        stages.iter().map(|stage| self.stage(stage, form)).collect();
+                    times?.into_iter().fold(once(r.invalid), |sum, time| sum + time)
+                }
             },
         };
         Ok(Reading { nanos: if self.worst { found.max } else { found.min }, extrapolated: false })
@@ -210,9 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn what_table_4_1_lacks_is_said() {
-        let error = phi().collective(&Call::new(Form::BinomialBcast, 8, 65)).unwrap_err();
-        assert!(error.to_string().contains("at most a line"), "{error}");
+    fn what_table_4_1_lacks_is_composed() {
+        let m = phi();
+        // Three stages of one reader that copies two lines; and a stage that folds one of eight lines.
+        let (t_n, once) = (m.t_n.unwrap(), notify_level(&m.reads, &m.t_c, 1));
+        let at = |form, p, bytes| m.collective(&Call::new(form, p, bytes)).unwrap().nanos;
+        let by_hand = m.reads.invalid + 3.0 * (once.min + t_n.at(2.0));
+        assert!((at(Form::BinomialBcast, 8, 65) - by_hand).abs() < 1e-9);
+        let by_hand = m.reads.invalid + once.min + t_n.at(8.0) + 8.0 * t_n.o.value;
+        assert!((at(Form::DoublingAllreduce, 2, 512) - by_hand).abs() < 1e-9);
+        let error = MinMaxModel { t_n: None, ..m }.collective(&Call::new(Form::BinomialBcast, 8, 65));
+        assert!(error.unwrap_err().to_string().contains("T_N"));
         let none = shipped().iter().find(|m| m.mesh.is_some()).unwrap();
         assert!(MinMaxModel::of_machine(none, Level::Package).is_err());
     }

@@ -26,6 +26,8 @@ pub(super) struct Here {
     pub signal: Option<Fitted>,
     pub put: Option<Surface>,
     pub get: Option<Surface>,
+    /// Copies within private memory, at no distance.
+    pub local: Option<Surface>,
     pub messages: Vec<Message>,
 }
 
@@ -45,6 +47,7 @@ impl Here {
         let signal = LevelCosts::by_layout(&layouts, Layout::Alone);
         let put = cells.surface(&cells.at("copy", level, &[("pattern", "put")]))?;
         let get = cells.surface(&cells.at("copy", level, &[("pattern", "get")]))?;
+        let local = cells.copies(&cells.with("copy", &[("pattern", "local")]))?;
         let mut messages: BTreeMap<u64, Fitted> = BTreeMap::new();
         for cell in cells.at("pingpong", level, &[]) {
             messages.insert(cells.factor::<u64>(cell, "lines")?.max(1) * line, fitted(cell));
@@ -61,7 +64,7 @@ impl Here {
             }
         }
         let messages = messages.into_iter().map(|(bytes, time)| Message { bytes, time }).collect();
-        Ok(Here { signal, put, get, messages })
+        Ok(Here { signal, put, get, local, messages })
     }
 }
 

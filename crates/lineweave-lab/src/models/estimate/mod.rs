@@ -11,7 +11,10 @@
 //! - PLogP: L + g(m) = T(m), by Kielmann et al.'s g(m) = T(m) - T(0) + g(0); L and g(0) apart need a saturated link, which no
 //!   probe makes;
 //! - log_nP: o(m) = T(m) / 2 (Rico-Gallego & Diaz-Martin Eq. 5); mlog_nP the same a level;
-//! - put/get: nothing, as the machines that are measured have no message buffers;
+//! - put/get: a box stands for a message buffer, at no distance in routers, since cells are of one level. Least squares of copies from
+//!   memory to a box, from a box to memory and within memory on (1, lines) have slopes o_r^mem + o^mpb, o^mpb + o_w^mem and
+//!   o_r^mem + o_w^mem, and the first two the start-ups o_put^mem and o_get^mem. A signal is a flag that is set and read, of which the
+//!   engine's set is o_put^mpb;
 //! - min-max: R_L, R_R, R_I, T_C and T_N of the fit at that distance;
 //! - tau-Lop: c(m, tau) is the mean of `put` and `get`, since in the chosen ring set-up each rank does both in turn (section
 //!   5); made monotone; y(1) is half of an empty message, whose two transfers are synchronisation alone.
@@ -28,6 +31,7 @@ use lineweave_core::model::cells::Cells;
 use lineweave_core::model::{weighted, AlphaBeta, FitError, Fitted, Observation, Point, Provenance, Surface};
 use lineweave_core::profile::{Profile, Unidentified};
 use lineweave_core::topology::Level;
+use lineweave_core::units::Nanos;
 use measured::{Here, Message, Overheads};
 
 /// A model, or what it lacks.
@@ -130,12 +134,7 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
     let min_max = MinMaxModel::of_model(&lineweave_core::model::fit(profile)?, level);
     Ok(Estimates {
         level,
-        put_get: Err(NotKnown {
-            model: put_get::NAME,
-            value: "o^mpb".to_owned(),
-            machine: reader.machine.clone(),
-            because: "it has coherent caches and no message buffers; take --machine intel-scc".to_owned(),
-        }),
+        put_get: reader.put_get(&here, &overheads),
         min_max: Ok(min_max),
         min_max_worst: Ok(min_max.at_worst()),
         hockney: reader.hockney(&here),
@@ -153,7 +152,7 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
 
 impl Reader<'_> {
     fn lacks(&self, model: &'static str, value: &str, because: &str) -> NotKnown {
-        let because = format!("{because}; measure again");
+        let because = format!("{because}; `lineweave measure -o FILE` does, and --profile FILE takes it");
         NotKnown { model, value: value.to_owned(), machine: self.machine.clone(), because }
     }
 
@@ -173,6 +172,46 @@ impl Reader<'_> {
             .collect();
         let fit = weighted(&observations)?;
         Some((fit.coefficients[0], fit.coefficients[1]))
+    }
+
+    fn put_get(&mut self, here: &Here, overheads: &Overheads) -> Known<PutGet> {
+        let line = self.line;
+        let copies = |reader: &Reader, surface: &Option<Surface>, pattern: &str| {
+            let known = surface.iter().flat_map(|s| s.bytes.iter().zip(&s.cost));
+            let times: Vec<Message> = known.map(|(&bytes, row)| Message { bytes, time: row[0] }).collect();
+            let found = reader.line(&times, 0.0, |bytes| bytes.div_ceil(line) as f64);
+            let because = format!("copies of 2 lengths were not timed with pattern={pattern}");
+            found.ok_or_else(|| reader.lacks(put_get::NAME, "o^mpb, o_r^mem and o_w^mem", &because))
+        };
+        let (put, get) = (copies(self, &here.put, "put")?, copies(self, &here.get, "get")?);
+        let within = copies(self, &here.local, "local")?.1;
+        let lacks = |value, because| self.lacks(put_get::NAME, value, because);
+        let signal = here.signal.ok_or_else(|| lacks("o_get^mpb", "no signal was timed"))?;
+        let set =
+            overheads.set.ok_or_else(|| lacks("o_put^mpb", "the engine's overhead set was not timed"))?;
+        let half = |a: Fitted, b: Fitted, less: Fitted| a.plus(b).less(less).inferred(0.5);
+        let on_box = half(put.1, get.1, within);
+        let (read, write) = (half(put.1, within, get.1), half(get.1, within, put.1));
+        for (what, found) in [("o^mpb", on_box), ("o_r^mem", read), ("o_w^mem", write)] {
+            if found.ci_low <= 0.0 {
+                let because = format!(
+                    "copies with and without a box differ by less than their intervals: {found} ns a line"
+                );
+                self.missing(&format!("put/get {what}"), because);
+            }
+        }
+        let nanos = |found: Fitted| Nanos(found.value.max(0.0));
+        Ok(PutGet {
+            line_bytes: line,
+            hop: Nanos(0.0),
+            on_box: nanos(on_box),
+            memory_read: nanos(read),
+            memory_write: nanos(write),
+            put_memory: nanos(put.0),
+            get_memory: nanos(get.0),
+            put_box: nanos(set),
+            get_box: nanos(signal.less(set).less(on_box.inferred(3.0))),
+        })
     }
 
     fn hockney(&self, here: &Here) -> Known<AlphaBeta> {
