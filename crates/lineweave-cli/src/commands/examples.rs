@@ -190,7 +190,13 @@ const EXAMPLES: [Examples; 32] = [
     ),
     (
         "lineweave lab models",
-        &[("What each predicts", "lineweave lab models --collective bcast --bytes 8KiB,64KiB --ranks 4")],
+        &[
+            ("What each predicts", "lineweave lab models --collective bcast --bytes 8KiB,64KiB --ranks 4"),
+            (
+                "The best and the worst order",
+                "lineweave lab models --machine xeon-phi-5110p --collective barrier -n 3 --place core --bounds",
+            ),
+        ],
     ),
     (
         "lineweave lab optimise",

@@ -233,3 +233,23 @@ fn a_worst_case_below_the_best_is_said() {
     let text = scratch.line("lab models --machine xeon-phi-5110p --collective bcast -b 8 -n 2").accepted();
     assert!(text.contains("min-max, worst below min-max, best: flat (641 ns below 876 ns)"), "{text}");
 }
+
+/// Checks the bounds beside min-max: around the simulated time, exact among few ranks, and only where caches are described.
+#[test]
+fn bounds_are_beside_min_max() {
+    let scratch = Scratch::new();
+    let barrier = "lab models --collective barrier -n 3 --place core --bounds";
+    let objects = scratch.line(&format!("{barrier} --machine xeon-phi-5110p --json")).objects();
+    let bounds: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "bounds").collect();
+    assert!(bounds.len() > 8, "{bounds:?}");
+    for row in bounds {
+        let of = |key: &str| row[key].as_f64().unwrap();
+        let times = ["floor_ns", "least_ns", "simulated_ns", "greatest_ns"].map(of);
+        assert!(row["complete"] == true && times[0] > 0.0 && times.is_sorted(), "{row}");
+        assert_eq!(of("best_ns") > of("least_ns"), row["remark"] == "best above the least", "{row}");
+    }
+    let text = scratch.line(&format!("{barrier}=50 --machine xeon-phi-5110p")).accepted();
+    assert!(text.contains(" or more") && text.contains("searches were bounded"), "{text}");
+    let file = scratch.file("profile.toml", &fuller());
+    scratch.line(&format!("{barrier} --profile {file}")).refused(1, &["[coherent]", "--machine"]);
+}

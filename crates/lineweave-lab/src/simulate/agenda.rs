@@ -1,5 +1,6 @@
 //! Agenda of events: a heap of (time, agent), so that ties are broken alike everywhere.
 
+use super::choices::Choices;
 use super::program::FlagAt;
 use lineweave_core::trace::Picos;
 use std::cmp::Reverse;
@@ -17,12 +18,54 @@ pub struct Agenda {
     handled: u64,
     /// Posted sets that others can see, with the time from which they do.
     landed: Vec<(FlagAt, Picos)>,
+    /// The order of what competes, where it is free.
+    choices: Option<Choices>,
+    /// Time of the last event.
+    now: Picos,
 }
 
 impl Agenda {
     /// Nothing to do yet, for `ranks` ranks of `lanes` lanes each.
     pub(super) fn new(ranks: u32, lanes: u32) -> Agenda {
-        Agenda { heap: BinaryHeap::new(), lanes, resources: ranks * lanes, handled: 0, landed: Vec::new() }
+        Agenda {
+            heap: BinaryHeap::new(),
+            lanes,
+            resources: ranks * lanes,
+            handled: 0,
+            landed: Vec::new(),
+            choices: None,
+            now: Picos(0),
+        }
+    }
+
+    /// Nothing to do yet, in an order that these choices say.
+    pub(super) fn free(ranks: u32, lanes: u32, choices: Choices) -> Agenda {
+        Agenda { choices: Some(choices), ..Agenda::new(ranks, lanes) }
+    }
+
+    /// Returns the choices of a free order, with those that were made.
+    pub(super) fn choices(&self) -> Option<&Choices> {
+        self.choices.as_ref()
+    }
+
+    /// Returns one of so many options where the order is free, else the first.
+    pub(super) fn choose(&mut self, options: usize) -> usize {
+        self.choices.as_mut().map_or(0, |choices| choices.choose(options))
+    }
+
+    /// Returns whether a rank comes late to a wait, where that is free.
+    pub(super) fn late(&mut self) -> bool {
+        self.choices.as_mut().is_some_and(Choices::late)
+    }
+
+    /// Events to come: time, agent and stage.
+    pub(super) fn to_come(&self) -> impl Iterator<Item = (Picos, Agent, u8)> + '_ {
+        self.heap.iter().map(|&Reverse(event)| event)
+    }
+
+    /// Returns the time of the next event.
+    pub(super) fn due(&self) -> Option<Picos> {
+        self.heap.peek().map(|Reverse(event)| event.0)
     }
 
     /// The lane `lane` of `rank`.
@@ -68,17 +111,33 @@ impl Agenda {
         }
     }
 
-    /// The next event.
+    /// The next event; of simultaneous ones any, where the order is free.
     pub(super) fn next(&mut self) -> Option<(Picos, Agent, u8)> {
-        let Reverse(event) = self.heap.pop()?;
-        self.handled += 1;
+        let Reverse(mut event) = self.heap.pop()?;
+        if self.choices.is_some() {
+            let mut alike = vec![event];
+            while let Some(&Reverse(other)) = self.heap.peek().filter(|Reverse(other)| other.0 == event.0) {
+                self.heap.pop();
+                alike.push(other);
+            }
+            event = alike.swap_remove(self.choose(alike.len()));
+            self.heap.extend(alike.into_iter().map(Reverse));
+        }
+        (self.now, self.handled) = (event.0, self.handled + 1);
         Some(event)
     }
 
-    /// Returns whether nothing comes before `agent` at `at`, which may then go on at once.
+    /// Returns whether nothing comes before `agent` at `at`, which may then go on at once. Where the order is free an agent also goes on
+    /// after what takes no time: that concerns nobody else.
     pub(super) fn is_next(&mut self, at: Picos, agent: Agent) -> bool {
-        let next = self.heap.peek().is_none_or(|Reverse(top)| (at, agent) < (top.0, top.1));
-        self.handled += u64::from(next);
+        let first = |top: &(Picos, Agent, u8)| match self.choices {
+            None => (at, agent) < (top.0, top.1),
+            Some(_) => at == self.now || at < top.0,
+        };
+        let next = self.heap.peek().is_none_or(|Reverse(top)| first(top));
+        if next {
+            (self.now, self.handled) = (at, self.handled + 1);
+        }
         next
     }
 

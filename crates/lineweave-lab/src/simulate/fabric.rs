@@ -1,6 +1,7 @@
 //! Interface of a family of machines: how long one elementary access takes, and what it keeps busy.
 
 use super::agenda::{Agenda, Agent};
+use super::names::Names;
 use super::program::{Address, FlagAt};
 use lineweave_core::trace::{Kind, Picos};
 
@@ -141,5 +142,10 @@ pub trait Fabric {
     /// others than the last one's.
     fn begin(&mut self, rank: u32, run: usize) {
         let _ = (rank, run);
+    }
+
+    /// Adds the state of all resources to a key, as [`bounds`](super::bounds) compares states.
+    fn key(&self, now: Picos, names: &Names, key: &mut Vec<u64>) {
+        let _ = (now, names, key);
     }
 }

@@ -8,16 +8,20 @@
 //! Data is not moved: what a plan delivers is for [`verify`](lineweave_core::verify) to prove.
 
 mod agenda;
+pub mod bounds;
+mod choices;
 pub mod coherent;
 pub mod copies;
 mod fabric;
 pub mod measuring;
 pub mod mesh;
+mod names;
 mod play;
 mod program;
 
 pub use agenda::{Agenda, Agent};
 pub use fabric::{Access, Call, Fabric, Lanes, Step};
+pub use names::Names;
 pub use play::{play, Played, Ran};
 pub use program::{Address, Buffer, FlagAt, Playable};
 

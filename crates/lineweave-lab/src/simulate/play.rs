@@ -9,9 +9,11 @@
 
 mod accesses;
 mod flags;
+mod state;
 
 use self::accesses::runner_bank;
 use super::agenda::{Agenda, Agent};
+use super::choices::Choices;
 use super::fabric::{Access, Fabric, Lanes, Step};
 use super::program::{Instruction, Playable};
 use super::{Fidelity, SimulateError};
@@ -50,6 +52,8 @@ struct FlagState {
     sets: Vec<(i64, Picos)>,
     /// (rank, value waited for).
     waiters: Vec<(u32, i64)>,
+    /// As `waiters`, of ranks that come when the value is visible.
+    late: Vec<(u32, i64)>,
     /// Values that were set and have not landed.
     posted: VecDeque<i64>,
 }
@@ -82,7 +86,8 @@ pub struct Played {
     pub trace: Vec<Ran>,
 }
 
-struct Player<'a, F: Fabric> {
+/// A program under way.
+pub(super) struct Player<'a, F: Fabric> {
     fabric: &'a mut F,
     program: &'a Playable,
     runs: usize,
@@ -111,51 +116,109 @@ pub fn play<F: Fabric>(
     fidelity: Fidelity,
     wants_trace: bool,
 ) -> Result<Played, SimulateError> {
-    let ranks = program.ops.len();
-    let lanes = match fidelity {
-        Fidelity::Line => fabric.lanes(),
-        Fidelity::Chunk => Lanes { count: 1, gap: Picos(0) },
-    };
-    let idle = Access::Combine { len: 0 };
-    let mut player = Player {
-        piece: match fidelity {
-            Fidelity::Line => fabric.line_bytes(),
-            Fidelity::Chunk => usize::MAX,
-        },
-        fabric,
-        program,
-        runs,
-        lanes,
-        runners: vec![Runner { run: 0, pc: 0, part: 0, busy: 0, began: Picos(0), latest: Picos(0) }; ranks],
-        lane: vec![Lane { access: idle, under_way: false, piece: 0, part: 0 }; ranks * lanes.count as usize],
-        flags: vec![FlagState::default(); program.flags()],
-        agenda: Agenda::new(ranks as u32, lanes.count),
-        left: vec![0; runs],
-        gated: vec![Vec::new(); runs],
-        wants_trace,
-        out: Played {
-            began: vec![Picos(0); runs],
-            ended: vec![Picos(0); runs],
-            per_rank: vec![Picos(0); ranks],
-            events: 0,
-            trace: Vec::new(),
-        },
-    };
-    for rank in 0..ranks as u32 {
-        player.enter(rank, Picos(0));
-    }
-    while let Some((now, agent, stage)) = player.agenda.next() {
-        if agent >= player.agenda.resources() {
-            player.fabric.alarm(now, agent - player.agenda.resources(), &mut player.agenda);
-            player.land();
-        } else {
-            player.go_on(now, agent, stage);
+    let mut player = Player::new(fabric, program, runs, fidelity, None);
+    player.wants_trace = wants_trace;
+    player.go(|_, _| true);
+    player.outcome()
+}
+
+impl<'a, F: Fabric> Player<'a, F> {
+    /// All ranks have entered the first run. With `choices` the order of what competes is free.
+    pub(super) fn new(
+        fabric: &'a mut F,
+        program: &'a Playable,
+        runs: usize,
+        fidelity: Fidelity,
+        choices: Option<Choices>,
+    ) -> Player<'a, F> {
+        let ranks = program.ops.len();
+        let lanes = match fidelity {
+            Fidelity::Line => fabric.lanes(),
+            Fidelity::Chunk => Lanes { count: 1, gap: Picos(0) },
+        };
+        let idle = Access::Combine { len: 0 };
+        let lane = Lane { access: idle, under_way: false, piece: 0, part: 0 };
+        let mut player = Player {
+            piece: match fidelity {
+                Fidelity::Line => fabric.line_bytes(),
+                Fidelity::Chunk => usize::MAX,
+            },
+            fabric,
+            program,
+            runs,
+            lanes,
+            runners: vec![
+                Runner { run: 0, pc: 0, part: 0, busy: 0, began: Picos(0), latest: Picos(0) };
+                ranks
+            ],
+            lane: vec![lane; ranks * lanes.count as usize],
+            flags: vec![FlagState::default(); program.flags()],
+            agenda: match choices {
+                None => Agenda::new(ranks as u32, lanes.count),
+                Some(choices) => Agenda::free(ranks as u32, lanes.count, choices),
+            },
+            left: vec![0; runs],
+            gated: vec![Vec::new(); runs],
+            wants_trace: false,
+            out: Played {
+                began: vec![Picos(0); runs],
+                ended: vec![Picos(0); runs],
+                per_rank: vec![Picos(0); ranks],
+                events: 0,
+                trace: Vec::new(),
+            },
+        };
+        for rank in 0..ranks as u32 {
+            player.enter(rank, Picos(0));
         }
+        player
     }
-    player.out.events = player.agenda.handled();
-    match player.runners.iter().position(|r| r.run < runs) {
-        Some(rank) => Err(SimulateError::Stuck { rank: Rank::from(rank), op: player.runners[rank].pc }),
-        None => Ok(player.out),
+
+    /// Handles event after event as long as `on` says so, which is asked before each. Returns whether all are handled.
+    pub(super) fn go(&mut self, mut on: impl FnMut(&Player<'a, F>, Picos) -> bool) -> bool {
+        while let Some(at) = self.agenda.due() {
+            if !on(self, at) {
+                return false;
+            }
+            let Some((now, agent, stage)) = self.agenda.next() else { break };
+            if agent >= self.agenda.resources() {
+                self.fabric.alarm(now, agent - self.agenda.resources(), &mut self.agenda);
+                self.land();
+            } else {
+                self.go_on(now, agent, stage);
+            }
+        }
+        true
+    }
+
+    /// Returns the choices that were made so far.
+    pub(super) fn choices(&self) -> Choices {
+        self.agenda.choices().cloned().unwrap_or_default()
+    }
+
+    /// Returns whether several events come at the time of the next one.
+    pub(super) fn chooses_next(&self) -> bool {
+        let next = self.agenda.due();
+        self.agenda.to_come().filter(|event| Some(event.0) == next).count() > 1
+    }
+
+    /// Returns the number of events that were handled.
+    pub(super) fn events(&self) -> u64 {
+        self.agenda.handled()
+    }
+
+    /// Returns the number of choices that were made so far.
+    pub(super) fn made(&self) -> usize {
+        self.agenda.choices().map_or(0, |choices| choices.made)
+    }
+
+    /// Returns what was played, all events being handled.
+    pub(super) fn outcome(mut self) -> Result<Played, SimulateError> {
+        self.out.events = self.agenda.handled();
+        match self.runners.iter().position(|r| r.run < self.runs) {
+            Some(rank) => Err(SimulateError::Stuck { rank: Rank::from(rank), op: self.runners[rank].pc }),
+            None => Ok(self.out),
+        }
     }
 }
 
@@ -286,7 +349,10 @@ impl<F: Fabric> Player<'_, F> {
                     }
                 }
                 Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {
-                    if self.runners[r].part == 1 && matches!(op, Instruction::Wait { .. }) {
+                    if let (1, Instruction::Wait { flag, value, .. }) = (self.runners[r].part, op) {
+                        if self.comes_late(now, rank, flag, value) {
+                            return None;
+                        }
                         self.look_ahead(now, rank);
                     }
                     match self.of_flag(r, &op) {

@@ -24,6 +24,9 @@ pub enum LabError {
     /// Costs that consist of a model only, without measured cells.
     #[error("{costs}: expected a profile or a machine's description, whose values the published models take; name one with --profile or --machine")]
     NoCells { costs: String },
+    /// Costs that no simulator of cache lines takes.
+    #[error("{costs}: --bounds plays plans on a description with [coherent]; name one with --machine, such as xeon-phi-5110p")]
+    NoBounds { costs: String },
     #[error("no algorithm of {collective} has a plan of {bytes} bytes among {ranks} ranks: `lineweave list {collective}` shows for what each is")]
     NoRows { collective: Collective, ranks: usize, bytes: usize },
     #[error("paper `{name}`{}: expected part of one of {known}", did_you_mean(name, [known.as_str()]))]

@@ -1,5 +1,6 @@
 //! The fabric: accesses of ranks as hits, and as requests for lines.
 
+use super::super::names::Names;
 use super::super::{Access, Address, Agenda, Agent, Fabric, FlagAt, Lanes, Step};
 use super::costs::Costs;
 use super::memory::Memory;
@@ -13,20 +14,20 @@ pub(super) struct Hand {
     pub(super) core: u32,
     pub(super) agent: Agent,
     /// Lines of the current access that are done.
-    cursor: usize,
-    /// Time at which the last line it read was read.
+    pub(super) cursor: usize,
+    /// Time at which the line was read that is under way to it; 0 if none is.
     pub(super) sampled: Picos,
     /// Misses of the current op, of loads and of stores.
-    loads: u64,
-    writes: u64,
+    pub(super) loads: u64,
+    pub(super) writes: u64,
     /// Line on which the flag it waits for has been set, and the time from which that is visible.
     pub(super) set: Option<(u32, Picos)>,
     pub(super) stores: Stores<(u32, FlagAt)>,
 }
 
 /// Caches that agree.
-#[derive(Debug)]
-pub(super) struct Caches {
+#[derive(Clone, Debug)]
+pub(in super::super) struct Caches {
     pub(super) costs: Costs,
     pub(super) memory: Memory,
     pub(super) hands: Vec<Hand>,
@@ -142,7 +143,8 @@ impl Caches {
         agenda: &mut Agenda,
     ) -> Step {
         if stage == SERVED {
-            return Step::Done { at: now, visible: self.hands[rank as usize].sampled };
+            let visible = std::mem::take(&mut self.hands[rank as usize].sampled);
+            return Step::Done { at: now, visible };
         }
         let core = self.hands[rank as usize].core;
         let number = self.memory.of_flag(flag);
@@ -196,6 +198,9 @@ impl Fabric for Caches {
         let r = rank as usize;
         if stage == SERVED {
             self.hands[r].cursor += 1;
+            if !matches!(access, Access::Poll { .. }) {
+                self.hands[r].sampled = Picos(0);
+            }
         }
         match *access {
             Access::Call(_) => {
@@ -279,5 +284,9 @@ impl Fabric for Caches {
         }
         hand.set = Some((line, visible));
         None
+    }
+
+    fn key(&self, now: Picos, names: &Names, key: &mut Vec<u64>) {
+        self.state(now, names, key);
     }
 }

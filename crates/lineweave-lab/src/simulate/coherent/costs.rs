@@ -1,5 +1,6 @@
 //! Costs from a machine's description, in picoseconds: distances, service, start-ups.
 
+use super::super::names::Renamed;
 use super::super::{known, SimulateError};
 use super::links::Links;
 use super::Settings;
@@ -123,6 +124,50 @@ impl Costs {
         }
     }
 }
+
+impl Costs {
+    /// Returns the times from which the nodes' memories are free.
+    pub(super) fn nodes_free(&self) -> &[Picos] {
+        &self.nodes
+    }
+
+    /// Returns whether all costs are the same when cores change places.
+    pub(super) fn alike(&self, core: &Renamed) -> bool {
+        let all = || 0..self.cores as u32;
+        let place = |a: u32, b: u32| a as usize * self.cores + b as usize;
+        let reads = |of_home: &Vec<[u64; 3]>| {
+            all().all(|a| all().all(|b| of_home[place(a, b)] == of_home[place(core.to(a), core.to(b))]))
+        };
+        let memory = |a: u32| self.memory.chunks(self.nodes.len()).nth(a as usize);
+        self.between.iter().all(reads) && all().all(|a| memory(a) == memory(core.to(a)))
+    }
+
+    /// Returns the least that a core waits for a line that another has written, or a thread of its own.
+    pub(super) fn least(&self, core: u32, other: u32) -> u64 {
+        match core == other {
+            true => self.local.min(self.sibling),
+            // Whoever has the line by then may answer.
+            false => {
+                let others = (0..self.cores as u32).filter(|&from| from != core);
+                let reads = others.flat_map(|from| self.between.iter().map(move |home| (from, home)));
+                let read = reads.filter_map(|(from, home)| {
+                    home[core as usize * self.cores + from as usize].into_iter().min()
+                });
+                read.min().unwrap_or(self.local)
+            }
+        }
+    }
+
+    /// Returns the least that a line of a message takes.
+    pub(super) fn least_line(&self) -> u64 {
+        let first = (0..self.cores as u32).map(|core| self.least(core, u32::MAX)).min().unwrap_or(0);
+        let later = [Found::Cached, Found::Memory].map(|found| self.nth(found, FAR, first));
+        later.into_iter().min().unwrap_or(0).min(self.local)
+    }
+}
+
+/// A line so far behind the first in a row that the start-up no longer counts.
+const FAR: u64 = 1 << 20;
 
 impl Prices for Costs {
     fn protocol(&self) -> Protocol {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::mem::size_of;
 
 /// All lines; those that nobody touched yet take four bytes each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Memory {
     line_bytes: usize,
     /// Lines of a rank's box, input, output and scratch, and of all four.
@@ -30,6 +30,8 @@ pub(super) struct Asked {
     pub(super) line: Line,
     /// Requests in the order of their arrival.
     pub(super) queue: VecDeque<Want>,
+    /// True if the first is the next, whatever else comes.
+    pub(super) settled: bool,
     /// Time at which its queue is looked at next.
     pub(super) alarm: Option<Picos>,
     /// Ranks that poll it.
@@ -97,6 +99,12 @@ impl Memory {
             places: Vec::new(),
             homes,
         }
+    }
+
+    /// Core and NUMA node of the rank in whose memory a touched line lies, and whether it is private.
+    pub(super) fn home(&self, line: u32) -> ((u32, u32), bool) {
+        let number = self.places[line as usize];
+        (self.homes[number / self.each], number % self.each >= self.parts[0])
     }
 
     fn part(&self, part: usize) -> usize {

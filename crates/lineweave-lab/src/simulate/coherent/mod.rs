@@ -23,9 +23,14 @@
 
 mod caches;
 mod costs;
+mod floor;
 mod links;
 mod memory;
 mod requests;
+mod state;
+mod symmetry;
+
+pub(super) use caches::Caches;
 
 use super::{play, Fidelity, Options, Outcome, Playable, SimulateError};
 use lineweave_core::machine::Machine;
@@ -69,6 +74,22 @@ pub fn simulate(
     plan: &Plan,
     options: &Options,
 ) -> Result<Outcome, SimulateError> {
+    let (program, mut caches) = prepare(machine, shape, plan, options)?;
+    let played = play(&mut caches, &program, options.runs.max(1), options.fidelity, options.trace)?;
+    let load = caches.costs.links.as_ref().map(|links| links.load(&played));
+    Ok(Outcome { load, ..Outcome::of(plan, played, options.trace) })
+}
+
+/// Returns the plan as a program, and the machine's caches before it.
+///
+/// # Errors
+/// As of [`simulate`], but for ranks that wait for ever.
+pub(super) fn prepare(
+    machine: &Machine,
+    shape: &Shape,
+    plan: &Plan,
+    options: &Options,
+) -> Result<(Playable, Caches), SimulateError> {
     super::within_memory(plan, options)?;
     let threads = machine.topology().map_or(0, |t| t.cpus.len());
     if shape.ranks() != plan.ranks || shape.oversubscription() > 1 {
@@ -95,10 +116,8 @@ pub fn simulate(
     let homes = of_rank.iter().map(|&c| (c, cores[c as usize].numa as u32)).collect();
     let memory = memory::Memory::of(plan, &program, costs.line_bytes, homes);
     let chunks = options.fidelity == Fidelity::Chunk;
-    let mut caches = caches::Caches::new(costs, memory, &of_rank, chunks);
-    let played = play(&mut caches, &program, options.runs.max(1), options.fidelity, options.trace)?;
-    let load = caches.costs.links.as_ref().map(|links| links.load(&played));
-    Ok(Outcome { load, ..Outcome::of(plan, played, options.trace) })
+    let caches = Caches::new(costs, memory, &of_rank, chunks);
+    Ok((program, caches))
 }
 
 /// One rank a core as long as there are cores, then a further thread of each: where a plan's ranks sit when

@@ -7,7 +7,7 @@ use lineweave_core::trace::Picos;
 
 /// Kind of a request for a line, and its origin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Want {
+pub(in super::super) enum Want {
     /// A rank's load misses; `nth` counts the op's misses in a row, from 1.
     Read { rank: u32, agent: Agent, nth: u64 },
     /// A rank's store misses and the rank waits for it.
@@ -43,19 +43,35 @@ impl Caches {
 
     /// Serves the requests for a line whose turn it is, and says when the next is due.
     pub(super) fn serve(&mut self, now: Picos, line: u32, agenda: &mut Agenda) {
-        while let Some(&want) = self.memory.lines[line as usize].queue.front() {
-            let at = self.memory.lines[line as usize].line.serves(want.is_write());
+        while let Some(at) = self.turn(now, line, agenda) {
+            let it = &mut self.memory.lines[line as usize];
             if at > now {
-                let it = &mut self.memory.lines[line as usize];
                 if it.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
                     it.alarm = Some(at);
                     agenda.alarm(at, self.hands.len() as u32 + line);
                 }
                 return;
             }
-            self.memory.lines[line as usize].queue.pop_front();
+            it.settled = false;
+            let Some(want) = it.queue.pop_front() else { return };
             self.grant(now, line, want, agenda);
         }
+    }
+
+    /// Returns when the first request for a line is served. Where the order is free any may become the first once the line serves
+    /// one of them.
+    fn turn(&mut self, now: Picos, line: u32, agenda: &mut Agenda) -> Option<Picos> {
+        let it = &mut self.memory.lines[line as usize];
+        if agenda.choices().is_some() && !it.settled {
+            let soonest = it.queue.iter().map(|want| it.line.serves(want.is_write())).min()?;
+            if soonest > now {
+                return Some(soonest);
+            }
+            let chosen = it.queue.remove(agenda.choose(it.queue.len()))?;
+            it.queue.push_front(chosen);
+            it.settled = true;
+        }
+        it.queue.front().map(|want| it.line.serves(want.is_write()))
     }
 
     pub(super) fn grant(&mut self, now: Picos, line: u32, want: Want, agenda: &mut Agenda) {

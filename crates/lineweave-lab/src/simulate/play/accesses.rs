@@ -107,7 +107,7 @@ impl<F: Fabric> Player<'_, F> {
             + i64::from(value)
     }
 
-    fn flag_at(&self, r: usize, flag: u32) -> FlagAt {
+    pub(super) fn flag_at(&self, r: usize, flag: u32) -> FlagAt {
         let info = &self.program.flags[flag as usize];
         let bank = self.runners[r].run % self.program.banks;
         FlagAt {

@@ -58,10 +58,25 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     /// Returns the time from which a flag's value of at least `wanted` is visible, as far as it was set.
-    fn reached(&self, flag: u32, wanted: i64) -> Option<Picos> {
+    pub(super) fn reached(&self, flag: u32, wanted: i64) -> Option<Picos> {
         let sets = &self.flags[flag as usize].sets;
         let at = sets.partition_point(|s| s.0 < wanted);
         sets.get(at).map(|s| s.1)
+    }
+
+    /// Returns whether a rank comes to a wait only when its flag is visible, where that is free: it goes on then.
+    pub(super) fn comes_late(&mut self, now: Picos, rank: u32, flag: u32, value: i32) -> bool {
+        let r = rank as usize;
+        let (wanted, id) = (self.value(r, flag, value), self.flag_at(r, flag).id);
+        let visible = self.reached(id, wanted);
+        if wanted <= 0 || visible.is_some_and(|at| at <= now) || !self.agenda.late() {
+            return false;
+        }
+        match visible {
+            Some(at) => self.agenda.resume(at, self.agenda.agent(rank, 0), 0),
+            None => self.flags[id as usize].late.push((rank, wanted)),
+        }
+        true
     }
 
     /// The rank polls until the value is visible.
@@ -85,6 +100,9 @@ impl<F: Fabric> Player<'_, F> {
         // Writes of one flag become visible in order.
         let visible = state.sets.last().map_or(visible, |last| visible.max(last.1));
         state.sets.push((value, visible));
+        for late in state.late.extract_if(.., |late| late.1 <= value) {
+            self.agenda.resume(visible, self.agenda.agent(late.0, 0), 0);
+        }
         if state.waiters.is_empty() {
             return;
         }

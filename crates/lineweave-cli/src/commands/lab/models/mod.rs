@@ -1,6 +1,7 @@
 //! `lineweave lab models`: predictions of every published model, and of the simulated plan, for every algorithm, beside
 //! measured times.
 
+mod bounds;
 mod measured;
 mod report;
 
@@ -63,6 +64,10 @@ pub struct Arguments {
     /// Also what needs sizes or concurrent transfers beyond the measured ones; it is marked
     #[arg(long)]
     extrapolate: bool,
+    /// Also the least and the greatest time of each plan over all orders in which ranks may meet at cache lines, beside min-max; exact where so
+    /// many states are enough [default: 20000]
+    #[arg(long, value_name = "STATES", num_args = 0..=1, require_equals = true)]
+    bounds: Option<Option<usize>>,
     /// Draw the times over the sizes, by a name that ends in .svg
     #[arg(long, short, value_name = "FILE.svg", value_parser = crate::commands::draw::svg)]
     output: Option<PathBuf>,
@@ -75,6 +80,8 @@ struct Case {
     question: Question,
     rows: Vec<Row>,
     times: Times,
+    /// The bounds of each row whose plan is one window, with `--bounds`.
+    bounds: Vec<bounds::Row>,
 }
 
 /// Computes the predictions, measures where asked to, and shows the result.
@@ -106,6 +113,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let estimates = estimates(&subject, &shape, arguments.segment.0 as u64)?;
     known(&estimates, &arguments.models)?;
+    let simulated = bounds::machine(arguments.bounds, &subject)?;
     let mut timer = match arguments.measure {
         true => Some(measured::Timer::new(ranks, session)?),
         false => None,
@@ -116,6 +124,12 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         bar.set_message(Bytes(bytes as u64).to_string());
         let question = question(collective, &shape, bytes, &settings);
         let mut rows = rows(&estimates, &subject.model, &question, arguments.extrapolate);
+        let bounds = match simulated {
+            Some((machine, states)) => {
+                bounds::rows(machine, &subject, &question, &rows, (arguments.place, states))?
+            }
+            None => Vec::new(),
+        };
         if !arguments.models.is_empty() {
             let asked = |name: &str| arguments.models.iter().any(|m| m == name);
             rows.iter_mut().for_each(|r| r.predictions.retain(|p| asked(p.model)));
@@ -127,7 +141,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         if rows.is_empty() {
             return Err(LabError::NoRows { collective, ranks, bytes }.into());
         }
-        cases.push(Case { question, rows, times });
+        cases.push(Case { question, rows, times, bounds });
         bar.inc(1);
     }
     bar.finish_and_clear();

@@ -112,6 +112,7 @@ fn objects(
             }
         }
     }
+    cases.iter().flat_map(|case| &case.bounds).try_for_each(|row| out.object("bounds", row))?;
     for error in errors {
         out.object("error", error)?;
     }
@@ -187,6 +188,7 @@ fn text(
         }
         out.table(&rows)?;
     }
+    cases.iter().try_for_each(|case| super::bounds::text(&case.question, &case.bounds, out))?;
     if let Some(line) = worst_below_best(cases) {
         out.line(&format!("\n{line}"))?;
     }
