@@ -63,7 +63,10 @@ impl Caches {
         let mut lines = Vec::new();
         let mut span = |caches: &mut Caches, place: Address, len: usize| {
             let (first, last) = caches.memory.span(place, len);
-            lines.extend((first..if len > 0 { last + 1 } else { first }).map(|n| caches.memory.touch(n)));
+            lines.extend(
+                (first..if len > 0 { last + 1 } else { first })
+                    .map(|n| caches.memory.touch(n, &caches.costs)),
+            );
         };
         let flag = match *op {
             Instruction::Move { src, dst, len } => {
@@ -85,11 +88,11 @@ impl Caches {
         let info = &program.flags[flag as usize];
         let at = super::super::FlagAt { id: flag, home: info.home, offset: info.offset };
         let number = self.memory.of_flag(at);
-        let line = self.memory.touch(number);
+        let line = self.memory.touch(number, &self.costs);
         lines.push(line);
         if matches!(op, Instruction::Wait { .. }) {
             let behind = self.memory.behind(line, self.costs.prefetch);
-            lines.extend(behind.map(|number| self.memory.touch(number)));
+            lines.extend(behind.map(|number| self.memory.touch(number, &self.costs)));
         }
         lines
     }

@@ -106,10 +106,8 @@ fn said(list: &[Recovered]) -> Option<String> {
 fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<Point>, CliError> {
     let lengths = task.lengths();
     let bytes = lengths.iter().copied().max().unwrap_or(task.bytes);
-    let question = Question {
-        root: task.root,
-        ..question(task.collective, &Shape::flat(task.ranks), bytes, settings)
-    };
+    let question =
+        Question { root: task.root, ..question(task.collective, &Shape::flat(task.ranks), bytes, settings) };
     let algorithm = find(task.collective, &task.spec.name)?;
     let model = Values::default().model();
     let Ok((window, _)) = window(&model, &question, algorithm, &task.spec.params) else { return Ok(None) };
