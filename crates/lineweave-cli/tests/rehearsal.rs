@@ -147,8 +147,7 @@ fn calls(comm: &mut Communicator) -> common::Outcome {
         }
         cases += 3;
     }
-    cases += common::blocks::blocks(comm, &[1])?;
-    Ok(cases + common::blocks::scans(comm, &[1])?)
+    Ok(cases + common::calls::blocks_and_scans(comm, &[1])?)
 }
 
 fn threads(config: &TeamConfig) {

@@ -15,6 +15,7 @@ use lineweave::topology::{Hardware, TopologyError};
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::Topology;
 use serde::Serialize;
+use std::time::Duration;
 
 /// All facts about the node that are known without measuring it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -119,6 +120,13 @@ impl NodeInfo {
 /// Returns the number of programs that ran at the same time over the last minute.
 pub fn load() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
+/// Returns the time since the machine started in which some program waited for a CPU; `None` where the kernel does not tell.
+pub fn waited() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let total = text.lines().next()?.split_once("total=")?.1;
+    total.parse().ok().map(Duration::from_micros)
 }
 
 /// Returns a warning if the list of CPUs to bind to names CPUs that cannot be used.

@@ -18,7 +18,7 @@ mod tasks;
 pub use judge::{judge, Judgement};
 pub use mesh::put_get;
 pub use page::{csv, figures, html};
-pub use points::{from_profile, level, missing, predicted, Point, MEASURED};
+pub use points::{disturbed, from_profile, level, missing, predicted, Point, MEASURED};
 pub use states::said;
 pub use studies::STUDIES;
 pub use tasks::{tasks, Costs, Task};
@@ -245,7 +245,7 @@ pub enum Ask {
         /// Models of the least and the most.
         models: [&'static str; 2],
     },
-    /// What is predicted is off by less than the standard deviation of what was measured, but for points of these names.
+    /// Predictions are off by less than the standard deviation of what was measured, but for points of these names.
     Off {
         /// The picture.
         picture: &'static str,

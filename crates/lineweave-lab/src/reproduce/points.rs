@@ -32,6 +32,9 @@ pub struct Point {
     pub samples: usize,
     /// Samples set aside because something disturbed them.
     pub disturbed: usize,
+    /// True if other programs ran beside all of its samples.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub busy: bool,
     /// Percentiles 5 and 95, where they are of several samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whiskers_ns: Option<[f64; 2]>,
@@ -75,15 +78,16 @@ impl Point {
             high_ns: stats.ci_high,
             samples: stats.samples,
             disturbed: stats.disturbed,
+            busy: false,
             whiskers_ns: (stats.samples >= FEW).then_some([stats.p5, stats.p95]),
             quartiles_ns: None,
         }
     }
 
-    /// Returns whether its median is known well enough to be compared: its interval is at most half as wide as it is long. Other
-    /// work on the machine makes it wider.
+    /// Returns whether its median is known well enough to be compared: its interval is at most half as wide as it is long, and nothing else
+    /// ran beside it.
     pub fn is_steady(&self) -> bool {
-        self.low_ns > 0.0 && self.high_ns <= WIDEST * self.low_ns
+        !self.busy && self.low_ns > 0.0 && self.high_ns <= WIDEST * self.low_ns
     }
 
     /// Returns whether another is the same point, of the same source.
@@ -101,6 +105,18 @@ impl Point {
             && self.series == task.series
             && self.x == task.x
     }
+}
+
+/// Returns a sentence on points that were disturbed, if there are any.
+pub fn disturbed(points: &[Point]) -> Option<String> {
+    let count = points.iter().filter(|p| p.source == MEASURED && !p.is_steady()).count();
+    (count > 0).then(|| {
+        format!(
+            "other work disturbed {count} of {} points that were measured: they are drawn and not judged, and the same command \
+             repeats them on a quieter machine",
+            points.iter().filter(|p| p.source == MEASURED).count()
+        )
+    })
 }
 
 /// Returns a sentence that names the series without points, if there are any.

@@ -59,6 +59,7 @@ fn samples(hand: &mut ProbeContext<'_>, rules: &Rules, send: State, recv: State)
         for (i, &offset) in at.iter().enumerate() {
             // Relaxed: barriers follow. Rank 0 names the line that it sends, rank 1 the next one.
             word(mine, offset).store(at[(i + rank) % at.len()] as u64 | SENT, Ordering::Relaxed);
+            // Relaxed: barriers follow.
             word(mine, RECEIVE + offset).store(0, Ordering::Relaxed);
         }
         let kinds = [(0, send), (RECEIVE, recv)].map(|(from, state)| {
@@ -82,9 +83,10 @@ fn samples(hand: &mut ProbeContext<'_>, rules: &Rules, send: State, recv: State)
             read(other, lines);
         }
         comm.barrier()?;
-        // Relaxed, here and in `receive`: the word is all that is passed on.
         let send = |next: usize| {
+            // Relaxed: written before the barriers.
             let sent = word(mine, next).load(Ordering::Relaxed);
+            // Relaxed: the word is all that is passed on.
             word(other, RECEIVE + next).store(sent, Ordering::Relaxed);
         };
         let (mut start, mut next) = (clock.now(), at[0]);
@@ -107,6 +109,7 @@ fn samples(hand: &mut ProbeContext<'_>, rules: &Rules, send: State, recv: State)
 /// Polls a line, and returns the offset that came.
 fn receive(mine: *mut u8, offset: usize) -> Result<usize, Error> {
     for _ in 0..PATIENCE {
+        // Relaxed: the word is all that is passed on.
         let came = word(mine, RECEIVE + offset).load(Ordering::Relaxed);
         if came != 0 {
             return Ok((came & !SENT) as usize);

@@ -4,6 +4,7 @@ use super::others::Others;
 use crate::commands::lab::teams::{self, question};
 use crate::commands::measure::{probed, probes};
 use crate::error::CliError;
+use crate::node;
 use crate::session::Session;
 use lineweave::settings::Settings;
 use lineweave_core::algorithm::find;
@@ -20,10 +21,13 @@ use lineweave_lab::simulate::measuring::{self, recovered, Recovered};
 use lineweave_lab::simulate::mesh::{FlagCost, Settings as MeshSettings};
 use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options, SimulateError};
 use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
+use std::time::Duration;
 
 /// Fewest windows of each point; a point with a wide interval gets more.
 pub const ROUNDS: usize = 3;
 const MOST_ROUNDS: usize = 24;
+/// Time for which programs wait for a CPU in a round of some 10 ms, from which on it is set aside as disturbed.
+const WAITED: Duration = Duration::from_micros(500);
 /// Runs in virtual time: a first one by itself, and one that follows it.
 const RUNS: usize = 2;
 
@@ -112,35 +116,62 @@ fn on(crew: &mut TrialTeam, task: &Task, settings: &Settings) -> Result<Option<P
     let model = Values::default().model();
     let Ok((window, _)) = window(&model, &question, algorithm, &task.spec.params) else { return Ok(None) };
     let way = Way { algorithm: task.spec.name.clone(), params: task.spec.params.clone(), window };
-    let (mut times, mut barriers, mut disturbed) = (Vec::new(), Vec::new(), 0);
+    let (mut quiet, mut busy) = (Rounds::default(), Rounds::default());
+    // Barriers cannot overlap.
+    let apart = task.alone && task.collective != Collective::Barrier;
     let mut found = None;
     for round in 0..MOST_ROUNDS {
-        // Barriers cannot overlap.
-        let (check, apart) = (round == 0, task.alone && task.collective != Collective::Barrier);
-        let (way, root, lengths) = (Some(way.clone()), task.root, lengths.clone());
+        let (way, root, lengths, check) = (Some(way.clone()), task.root, lengths.clone(), round == 0);
         let asked = Trial { way, check, apart, root, lengths, ..Trial::new(task.collective, bytes) };
+        let mut this = Rounds::default();
+        let waited = node::waited();
         match crew.run(&asked) {
-            Ok(outcome) => {
-                times.extend(outcome.batches_ns);
-                disturbed += outcome.disturbed;
-            }
+            Ok(outcome) => (this.calls, this.disturbed) = (outcome.batches_ns, outcome.disturbed),
             Err(TrialTeamError::Refused { .. }) => return Ok(None),
             Err(broken) => return Err(broken.into()),
         }
         if apart {
-            barriers.extend(crew.run(&Trial::new(Collective::Barrier, 0))?.batches_ns);
+            this.barriers = crew.run(&Trial::new(Collective::Barrier, 0))?.batches_ns;
+        }
+        match waited.is_some_and(|before| node::waited().is_some_and(|now| now - before > WAITED)) {
+            true => busy.add(this),
+            false => quiet.add(this),
         }
         if round + 1 < ROUNDS {
             continue;
         }
-        let barrier = Stats::of(&barriers, 0).map_or(0.0, |s| s.median);
-        let alone: Vec<f64> = times.iter().map(|ns| (ns - barrier).max(0.0)).collect();
-        found = Point::of(task, &alone, disturbed);
+        found = match quiet.calls.is_empty() {
+            true => busy.point(task, 0).map(|point| Point { busy: true, ..point }),
+            false => quiet.point(task, busy.calls.len() + busy.disturbed),
+        };
         if found.as_ref().is_some_and(Point::is_steady) {
             break;
         }
     }
     Ok(found)
+}
+
+/// Samples of some rounds.
+#[derive(Default)]
+struct Rounds {
+    calls: Vec<f64>,
+    barriers: Vec<f64>,
+    disturbed: usize,
+}
+
+impl Rounds {
+    fn add(&mut self, other: Rounds) {
+        self.calls.extend(other.calls);
+        self.barriers.extend(other.barriers);
+        self.disturbed += other.disturbed;
+    }
+
+    /// The point of these rounds, less barriers where these follow calls; `aside` samples are of other rounds.
+    fn point(&self, task: &Task, aside: usize) -> Option<Point> {
+        let barrier = Stats::of(&self.barriers, 0).map_or(0.0, |s| s.median);
+        let alone: Vec<f64> = self.calls.iter().map(|ns| (ns - barrier).max(0.0)).collect();
+        Point::of(task, &alone, self.disturbed + aside)
+    }
 }
 
 /// Simulates one point on a described machine; returns `None` where the plan does not fit the machine.

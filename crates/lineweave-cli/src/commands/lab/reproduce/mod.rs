@@ -186,6 +186,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             notes.push(LESS_A_BARRIER.to_owned());
         }
     }
+    let disturbed = reproduce::disturbed(&kept.points);
+    disturbed.iter().for_each(|note| session.out.warn(note));
+    notes.extend(disturbed);
     notes.extend(reproduce::missing(study, &kept.points));
     let claims: Vec<Claim> = (paper.findings)().into_iter().filter_map(claim).collect();
     let judgements = judge(study, &claims, &here, &kept.points);
