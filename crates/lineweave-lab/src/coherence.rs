@@ -41,9 +41,9 @@ pub struct Twins {
 /// Times of one plan on both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
-    /// Where caches agree.
+    /// Time of the machine whose caches agree.
     pub caches: Picos,
-    /// With message buffers.
+    /// Time of the machine with message buffers.
     pub buffers: Picos,
 }
 

@@ -304,7 +304,7 @@ fn an_idle_mesh_gives_the_described_transfers() {
     assert!(seen > 200, "{seen}");
 }
 
-/// What a transfer keeps busy: the ports of home and owner, and as many links as the line crosses; readers of one core wait for its port.
+/// A transfer keeps busy the ports of home and owner, and as many links as the line crosses; readers of one core wait for its port.
 #[test]
 fn transfers_keep_ports_and_links_busy() {
     for machine in meshes() {
