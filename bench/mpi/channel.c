@@ -6,6 +6,7 @@
  * A task is a collective, or
  *
  *   pingpong   half of a round trip between ranks 0 and 1
+ *   once       a message from rank 0 to rank 1, timed as a collective is
  *   pairsN     the same between N pairs of ranks at once
  *   ringN      MPI_Sendrecv of N ranks, to the next and from the one before
  *   passing    pingpong, and
@@ -58,8 +59,9 @@ static void wake(int from)
 enum way { PINGPONG, RING, PASSING, TURN, SEND, STREAM, FOLD, COPY };
 
 /* Does it `calls` times and returns the ns of one, of which rank 0's counts. */
-static double repeat(enum way way, int partners, struct set set, size_t bytes, int calls)
+static double repeat(enum way way, int partners, struct set *kept, size_t bytes, int calls)
 {
+    struct set set = *kept;
     int n = (int)bytes, other = rank ^ 1, next = (rank + 1) % partners, before = (rank + partners - 1) % partners;
     double start = now_ns();
     for (int i = 0; i < calls; i++) {
@@ -85,6 +87,8 @@ static double repeat(enum way way, int partners, struct set set, size_t bytes, i
         }
         if (way == PASSING || way == TURN) set = (struct set){set.out, set.in};
     }
+    /* The next batch goes on with them: a batch may be a single call. */
+    *kept = set;
     double sent = now_ns();
     if (way == SEND || way == STREAM) {
         /* The receiver has all of them when it answers. */
@@ -138,7 +142,7 @@ static void exchange(const char *name, enum way way, int partners, size_t bytes)
     struct set set = make_set(bytes, bytes);
     double once = 0;
     for (int i = 0; i < 4; i++) {
-        double one = repeat(way, partners, set, bytes, FEW);
+        double one = repeat(way, partners, &set, bytes, FEW);
         once = i == 0 || one < once ? one : once;
     }
     /* A batch of some 100 us: other work disturbs few of them. */
@@ -148,7 +152,7 @@ static void exchange(const char *name, enum way way, int partners, size_t bytes)
     batches = batches < LEAST_BATCHES ? LEAST_BATCHES : batches > MOST_BATCHES ? MOST_BATCHES : batches;
     if (rank == 0) printf("%s %zu", name, bytes);
     for (int i = 0; i < batches; i++) {
-        double one = repeat(way, partners, set, bytes, calls);
+        double one = repeat(way, partners, &set, bytes, calls);
         if (rank == 0) printf(" %.1f", one);
     }
     end_line(set);
@@ -164,6 +168,14 @@ static void meet(void)
     while (now_ns() < at) continue;
 }
 
+/* A collective; or, of no kind, one message. */
+static void call_or_send(enum kind kind, struct set set, size_t bytes)
+{
+    if (kind != KINDS) call(kind, set, bytes);
+    else if (rank == 0) MPI_Send(set.in, (int)bytes, byte, 1, PAYLOAD, world);
+    else if (rank == 1) MPI_Recv(set.out, (int)bytes, byte, 0, PAYLOAD, world, LWM_STATUS_IGNORE);
+}
+
 /* The median of calls that are each made when all ranks are there. */
 static double one_by_one(enum kind kind, struct set set, size_t bytes, int calls)
 {
@@ -171,7 +183,7 @@ static double one_by_one(enum kind kind, struct set set, size_t bytes, int calls
     for (int i = 0; i < calls; i++) {
         meet();
         at[i] = now_ns();
-        call(kind, set, bytes);
+        call_or_send(kind, set, bytes);
         at[calls + i] = now_ns();
     }
     latest(at, 2 * calls);
@@ -182,18 +194,18 @@ static double one_by_one(enum kind kind, struct set set, size_t bytes, int calls
 static void collective(enum kind kind, size_t bytes)
 {
     struct set set = make_set(given(kind, bytes), taken(kind, bytes));
-    check(kind, set, bytes);
+    if (kind != KINDS) check(kind, set, bytes);
     double spent = 0, once = 0;
     for (int done = 0; done < MOST_WARM && spent < WARM; done += FEW) {
         double start = now_ns(), slowest;
-        for (int i = 0; i < FEW; i++) call(kind, set, bytes);
+        for (int i = 0; i < FEW; i++) call_or_send(kind, set, bytes);
         slowest = now_ns() - start;
         latest(&slowest, 1);
         spent += slowest;
         once = slowest / FEW;
     }
     int calls = once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
-    if (rank == 0) printf("%s %zu", names[kind], bytes);
+    if (rank == 0) printf("%s %zu", kind == KINDS ? "once" : names[kind], bytes);
     spent = 0;
     for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || spent < window_ns); i++) {
         double one = one_by_one(kind, set, bytes, calls);
@@ -228,6 +240,10 @@ static void task(const char *name, size_t bytes)
     static const struct { const char *name; enum way way; int each, least; } ways[] = {
         {"pingpong", PINGPONG, 0, 2}, {"passing", PASSING, 0, 2}, {"turn", TURN, 1, 2}, {"pairs", PINGPONG, 2, 4}, {"ring", RING, 1, 2}, {"send", SEND, 0, 2}, {"stream", STREAM, 0, 2}, {"fold", FOLD, 1, 1}, {"copy", COPY, 1, 1},
     };
+    if (strcmp(name, "once") == 0) {
+        collective(KINDS, bytes);
+        return;
+    }
     for (int kind = 0; kind < KINDS; kind++) {
         if (strcmp(name, names[kind]) == 0) {
             collective(kind, kind == BARRIER ? 0 : bytes);
