@@ -15,6 +15,8 @@
  *   stream     one message of many that follow each other
  *   foldN      MPI_Reduce_local of doubles by N ranks at once
  *   copyN      a copy within their own memory by N ranks at once
+ *   code-C     the code of the library in which the other ranks of collective C wait for each rank that is late in turn: for each pair a 0,
+ *              and then 1 if the other rank does not wait, or its return addresses in the library
  *
  * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, bytes, and the batches' ns a call. A collective's time is from the
  * arrival of the last rank to the leaving of the last: ranks meet in a barrier, then at a time that is a multiple of some microseconds where each
@@ -22,6 +24,10 @@
  */
 #define _GNU_SOURCE
 #include "calls.h"
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);
@@ -216,6 +222,76 @@ static void collective(enum kind kind, size_t bytes)
     end_line(set);
 }
 
+/* The return addresses within the MPI's library at looks at a call that waits, each with the number of looks that found it. */
+enum { MOST_FRAMES = 200, DEEPEST = 48, LOOKS = 2, TURNS = 5 };
+static double frames[MOST_FRAMES];
+static int found[MOST_FRAMES], frames_held;
+static volatile sig_atomic_t looks, in_call;
+static char *library;
+
+static void look(int signal)
+{
+    void *stack[DEEPEST];
+    Dl_info here;
+    int depth = backtrace(stack, DEEPEST);
+    if (!in_call) return;
+    looks += signal != 0;
+    for (int i = 0; i < depth; i++) {
+        double frame = (double)((char *)stack[i] - library);
+        int j = 0;
+        if (!dladdr(stack[i], &here) || here.dli_fbase != library) continue;
+        while (j < frames_held && frames[j] != frame) j++;
+        if (j == MOST_FRAMES) continue;
+        if (j == frames_held) frames[frames_held++] = frame, found[j] = 0;
+        found[j]++;
+    }
+}
+
+/* Where the other ranks wait while each rank in turn is late. */
+static void code(enum kind kind, size_t bytes)
+{
+    struct set set = make_set(given(kind, bytes), taken(kind, bytes));
+    /* Three times as long as a time slice, where ranks have to share CPUs. */
+    int tick = apart ? 2000 : 10000;
+    struct itimerval ticks = {{0, tick}, {0, tick}}, none = {{0, 0}, {0, 0}};
+    Dl_info mpi;
+    dladdr((void *)MPI_Barrier, &mpi);
+    library = mpi.dli_fbase;
+    /* The first call loads what it needs, which no handler of a signal may do. */
+    in_call = 1;
+    look(0);
+    in_call = 0;
+    signal(SIGALRM, look);
+    check(kind, set, bytes);
+    for (int i = 0; i < 4 * FEW; i++) call(kind, set, bytes);
+    if (rank == 0) printf("code-%s %zu", names[kind], bytes);
+    for (int late = 0; late < ranks; late++) {
+        looks = frames_held = 0;
+        for (int turn = 0; turn < TURNS; turn++) {
+            MPI_Barrier(world);
+            if (rank == late) usleep((useconds_t)((LOOKS + 1) * tick));
+            else setitimer(ITIMER_REAL, &ticks, NULL);
+            in_call = 1;
+            call(kind, set, bytes);
+            in_call = 0;
+            setitimer(ITIMER_REAL, &none, NULL);
+        }
+        /* Other work delays a few turns. Turns may wait at different places; a frame that few looks found is of a transfer. */
+        double told[1 + MOST_FRAMES] = {0};
+        int often = 0;
+        for (int i = 0; i < frames_held && looks > LOOKS * TURNS / 3; i++) if (4 * found[i] >= looks) told[++often] = frames[i];
+        if (often == 0) told[++often] = 1;
+        told[0] = often;
+        for (int r = 0; r < ranks; r++) {
+            if (r == late) continue;
+            if (rank == r && r > 0) MPI_Send(told, 1 + MOST_FRAMES, real, 0, PAYLOAD, world);
+            if (rank == 0 && r > 0) MPI_Recv(told, 1 + MOST_FRAMES, real, r, PAYLOAD, world, LWM_STATUS_IGNORE);
+            for (int i = 0; rank == 0 && i <= (int)told[0]; i++) printf(" %.0f", i ? told[i] : 0);
+        }
+    }
+    end_line(set);
+}
+
 /* Nodes that the ranks are on. */
 static int nodes(void)
 {
@@ -247,6 +323,10 @@ static void task(const char *name, size_t bytes)
     for (int kind = 0; kind < KINDS; kind++) {
         if (strcmp(name, names[kind]) == 0) {
             collective(kind, kind == BARRIER ? 0 : bytes);
+            return;
+        }
+        if (strncmp(name, "code-", 5) == 0 && strcmp(name + 5, names[kind]) == 0) {
+            code(kind, kind == BARRIER ? 0 : bytes);
             return;
         }
     }

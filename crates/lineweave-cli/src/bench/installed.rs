@@ -94,7 +94,7 @@ impl Mpi {
         let built = sources.join(format!("{program}-{}", self.abi));
         let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
         command.args(["-O2", &format!("-D{}", self.define), "-I"]).arg(&sources).arg(file);
-        command.arg("-o").arg(&built).arg(&self.library).arg("-Wl,--allow-shlib-undefined");
+        command.arg("-o").arg(&built).arg(&self.library).args(["-Wl,--allow-shlib-undefined", "-ldl"]);
         let output = command.output().map_err(|e| format!("cannot start the C compiler: {e}"))?;
         match output.status.success() {
             true => Ok(built),

@@ -1,8 +1,14 @@
 //! Times by task and length, each the median of several launches.
 
 use super::Line;
-use crate::bench::mpi::median;
+use crate::bench::mpi::{median, quantile};
 use std::collections::BTreeMap;
+
+/// The prefix of tasks whose lines tell code instead of times.
+pub const CODE: &str = "code-";
+
+/// The share of a case's batches below whose times its time lies: other work, which comes and goes, makes batches longer and none shorter.
+const QUIET: f64 = 0.25;
 
 /// The key of a time: a collective or a task of the channel, and its length.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,10 +31,14 @@ impl Cell {
 pub struct Curves(BTreeMap<Cell, Vec<f64>>);
 
 impl Curves {
-    /// Adds the times of one launch: for each case, the median of its batches.
+    /// Adds the times of one launch: for each case, the lower quartile of its batches. Of code the first launch's is kept, whole.
     pub fn add(&mut self, lines: &[Line]) {
         for line in lines {
-            self.0.entry(Cell::new(&line.task, line.bytes)).or_default().push(median(&line.times));
+            if line.task.starts_with(CODE) {
+                self.0.entry(Cell::new(&line.task, line.bytes)).or_insert_with(|| line.times.clone());
+                continue;
+            }
+            self.0.entry(Cell::new(&line.task, line.bytes)).or_default().push(quantile(&line.times, QUIET));
         }
     }
 
@@ -57,7 +67,12 @@ impl Curves {
 
     /// Returns the timed cases, each with its median.
     pub fn cells(&self) -> impl Iterator<Item = (&Cell, f64)> {
-        self.0.iter().map(|(cell, times)| (cell, median(times)))
+        self.all().map(|(cell, times)| (cell, median(times)))
+    }
+
+    /// Returns the cases, each with its launches or its code.
+    pub fn all(&self) -> impl Iterator<Item = (&Cell, &[f64])> {
+        self.0.iter().map(|(cell, times)| (cell, times.as_slice()))
     }
 }
 
@@ -69,7 +84,7 @@ mod tests {
     fn a_batch_and_a_launch_that_were_disturbed_do_not_count() {
         let line = |times: &[f64]| Line { task: "bcast".into(), bytes: 8, times: times.to_vec() };
         let mut curves = Curves::default();
-        curves.add(&[line(&[10.0, 900.0, 11.0])]);
+        curves.add(&[line(&[900.0, 11.0, 900.0, 10.0])]);
         curves.add(&[line(&[5000.0])]);
         curves.add(&[line(&[12.0])]);
         assert_eq!((curves.at("bcast", 8), curves.at("bcast", 9)), (Some(12.0), None));

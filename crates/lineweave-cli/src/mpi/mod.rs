@@ -9,6 +9,7 @@
 //! 6. [`rules`] writes choices of algorithms in the form that the library reads.
 
 mod algorithm;
+pub mod code;
 mod curves;
 mod error;
 mod flavour;
@@ -22,10 +23,10 @@ pub mod rules;
 mod runs;
 
 pub use algorithm::Algorithm;
-pub use curves::{Cell, Curves};
+pub use curves::{Cell, Curves, CODE};
 pub use error::HostError;
 pub use flavour::Flavour;
 pub use host::{lines, Facts, Failed, Host, Line};
-pub use models::{Models, MODELS};
+pub use models::{whole, Models, MODELS};
 pub use order::Order;
 pub use runs::{lengths, task, with_reference, Effort, Runs, Setting};

@@ -8,6 +8,14 @@ use lineweave_lab::models::{Call, Form, Published};
 /// The models, in the order of predictions.
 pub const MODELS: [&str; 3] = ["tau-Lop", "tau-Lop, written", "LogGP"];
 
+/// Returns the length of the whole message, which is a closed form's.
+pub fn whole(collective: Collective, ranks: usize, bytes: u64) -> u64 {
+    match collective {
+        Collective::Allgather | Collective::Alltoall => bytes * ranks as u64,
+        _ => bytes,
+    }
+}
+
 /// The models of a channel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Models {
@@ -45,11 +53,7 @@ impl Models {
 
     /// Returns the predictions of a form by each of [`MODELS`]; that of written messages includes the copies within a rank's own memory.
     pub fn predict(&self, collective: Collective, form: Form, ranks: usize, bytes: u64) -> [Option<f64>; 3] {
-        // The length of a closed form is that of the whole message.
-        let whole = match collective {
-            Collective::Allgather | Collective::Alltoall => bytes * ranks as u64,
-            _ => bytes,
-        };
+        let whole = whole(collective, ranks, bytes);
         let call = Call { gamma: self.kept.gamma.as_ref(), ..Call::new(form, ranks, whole) };
         let of = |model: &dyn Published| model.collective(&call).ok().map(|reading| reading.nanos);
         let own = self.written.own_copies(form, ranks, whole);

@@ -69,7 +69,12 @@ fn rows(collective: Collective) -> &'static [Row] {
 
 /// Returns the algorithms of a collective.
 pub(super) fn algorithms(collective: Collective, ranks: usize) -> Vec<Algorithm> {
-    of_rows(collective, rows(collective), ranks)
+    let mut all = of_rows(collective, rows(collective), ranks);
+    // MPICH makes the shared memory of these by an allreduce, which fails where an algorithm is forced that is not for its length.
+    for algorithm in all.iter_mut().filter(|_| collective != Collective::Allreduce) {
+        algorithm.calls = &[Collective::Allreduce];
+    }
+    all
 }
 
 /// Returns whether an algorithm is one of CH4's shared memory.

@@ -5,6 +5,7 @@
 //! launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
 //! other launches are left.
 
+use super::curves::CODE;
 use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Line};
 use crate::bench::mpi::median;
 use crate::script::Variables;
@@ -90,7 +91,7 @@ impl Runs {
                             break;
                         }
                     }
-                    let (tasks, variables) = asked(&what, &algorithms, host, flavour, effort);
+                    let (tasks, variables) = asked(&what, &algorithms, host, flavour, effort, round);
                     match (host.launch(&tasks, effort.window_ms, &variables), &what) {
                         (Ok(lines), _) => {
                             done.push(Launch { what, lines });
@@ -122,9 +123,15 @@ impl Runs {
             let all: Vec<usize> = (0..done.len()).filter(|&i| of(&done[i].what)).collect();
             let quiet: Vec<usize> = all.iter().copied().filter(|&i| !disturbed[i]).collect();
             let mut curves = Curves::default();
-            for i in if quiet.is_empty() { all } else { quiet } {
+            for &i in if quiet.is_empty() { &all } else { &quiet } {
                 let lines: Vec<Line> = done[i].lines.iter().filter(|l| keep(l)).cloned().collect();
                 curves.add(&lines);
+            }
+            // Other work does not change the code.
+            for line in
+                all.iter().flat_map(|&i| &done[i].lines).filter(|l| l.task.starts_with(CODE) && keep(l))
+            {
+                curves.add(std::slice::from_ref(line));
             }
             curves
         };
@@ -132,7 +139,7 @@ impl Runs {
             let of = |what: &What| matches!(what, What::Forced(pack) if pack.contains(&i));
             let times = match why {
                 Some(why) => Err(why),
-                None => Ok(collect(&of, &|l| l.task == algorithm.collective.name())),
+                None => Ok(collect(&of, &|l| l.task.trim_start_matches(CODE) == algorithm.collective.name())),
             };
             Setting { algorithm, times }
         };
@@ -195,8 +202,9 @@ fn asked(
     host: &Host,
     flavour: Flavour,
     effort: &Effort,
+    round: usize,
 ) -> (Vec<String>, Variables) {
-    let (tasks, variables) = match what {
+    let (mut tasks, variables) = match what {
         What::Channel => (channel_tasks(host.facts.ranks), Vec::new()),
         What::Default => (effort.collectives.iter().map(|c| task(*c, &effort.bytes)).collect(), Vec::new()),
         What::Forced(pack) => {
@@ -214,6 +222,10 @@ fn asked(
             )
         }
     };
+    // Once is enough for the code, which is no time.
+    if round == 0 && effort.channel && *what != What::Channel {
+        tasks.extend(tasks.clone().iter().map(|task| format!("{CODE}{task}")));
+    }
     (with_reference(tasks), variables)
 }
 

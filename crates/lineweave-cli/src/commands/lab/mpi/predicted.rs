@@ -1,6 +1,9 @@
 //! The models' predictions for each algorithm beside its times, and the algorithm that the default is.
 
-use crate::mpi::{lengths, Algorithm, Effort, Facts, Models, Runs, Setting, MODELS};
+use crate::mpi::code::same;
+use crate::mpi::{
+    lengths, whole, Algorithm, Cell, Curves, Effort, Facts, Models, Runs, Setting, CODE, MODELS,
+};
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 use lineweave_lab::models::named::{name, Candidate, Stretch};
@@ -47,16 +50,37 @@ pub struct Wrong {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Named {
     pub collective: Collective,
-    /// `measured` where the candidates are the library's own algorithms, forced; else the model that predicts their times.
+    /// `code` where the library's own algorithms, forced, run the same code; `measured` where they take the same time; else the model that
+    /// predicts their times.
     pub by: &'static str,
     pub from_bytes: u64,
     pub to_bytes: u64,
     /// The library's name of the algorithm.
     pub algorithm: String,
-    /// Other algorithms whose times do not differ.
+    /// Other algorithms whose times, or code, do not differ.
     pub alike: Vec<String>,
     /// Mean of |default - candidate| / default.
     pub error: f64,
+}
+
+impl Named {
+    fn covers(&self, collective: Collective, bytes: u64) -> bool {
+        self.collective == collective && (self.from_bytes..=self.to_bytes).contains(&bytes)
+    }
+}
+
+/// Names by times beside those by code, counted over collectives and lengths.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Checked {
+    /// The times by which the default is named.
+    pub by: &'static str,
+    /// Cases in which the name, or one that does the same among so many ranks, is the code's.
+    pub right: usize,
+    pub wrong: usize,
+    /// Cases in which no forced algorithm runs the default's code, or none is named.
+    pub undecided: usize,
+    /// The wrong ones: the name, and those by code.
+    pub mistaken: Vec<(Collective, u64, String, Vec<String>)>,
 }
 
 /// The time of the default algorithm.
@@ -77,6 +101,8 @@ pub struct Study {
     pub errors: Vec<Wrong>,
     /// The algorithm that each default was found to be.
     pub named: Vec<Named>,
+    /// The names by times, beside those by code.
+    pub checked: Vec<Checked>,
     /// Algorithms without a time, and the reason.
     pub absent: Vec<(Collective, String, String)>,
 }
@@ -120,8 +146,13 @@ impl Study {
             }
         }
         let errors = errors(&rows, &effort.collectives);
-        let named = effort.collectives.iter().flat_map(|&c| named(c, &defaults, &rows)).collect();
-        Study { rows, defaults, errors, named, absent }
+        let mut all: Vec<Named> = Vec::new();
+        for &collective in &effort.collectives {
+            all.extend(by_code(collective, &defaults, runs));
+            all.extend(named(collective, &defaults, &rows));
+        }
+        let checked = checked(&all, &defaults, runs, facts.ranks);
+        Study { rows, defaults, errors, named: all, checked, absent }
     }
 
     /// Returns the time of the default algorithm.
@@ -198,10 +229,84 @@ fn named(collective: Collective, defaults: &[Default], rows: &[Row]) -> Vec<Name
     list
 }
 
+/// Returns the algorithms whose code a collective's default runs, by stretch.
+fn by_code(collective: Collective, defaults: &[Default], runs: &Runs) -> Vec<Named> {
+    let task = format!("{CODE}{}", collective.name());
+    let forced: Vec<&Setting> =
+        runs.settings.iter().filter(|s| s.algorithm.collective == collective).collect();
+    let elsewhere = |cell: &Cell| cell.task.starts_with(CODE) && cell.task != task;
+    let noise: Vec<Vec<f64>> =
+        runs.default.all().filter(|(cell, _)| elsewhere(cell)).map(|(_, code)| code.to_vec()).collect();
+    let mut list: Vec<Named> = Vec::new();
+    for d in defaults.iter().filter(|d| d.collective == collective) {
+        let of = |times: &Curves| times.launches(&task, d.bytes).map(<[f64]>::to_vec);
+        let candidates: Vec<_> = forced.iter().map(|s| of(s.times.as_ref().ok()?)).collect();
+        let found = of(&runs.default).map_or(Vec::new(), |default| same(&default, &candidates, &noise));
+        let mut names = found.into_iter().map(|i| forced[i].algorithm.name.clone());
+        let Some(algorithm) = names.next() else { continue };
+        let (alike, bytes): (Vec<String>, u64) = (names.collect(), d.bytes);
+        match list.last_mut() {
+            Some(last) if last.algorithm == algorithm && last.alike == alike => last.to_bytes = bytes,
+            _ => list.push(Named {
+                collective,
+                by: "code",
+                from_bytes: bytes,
+                to_bytes: bytes,
+                algorithm,
+                alike,
+                error: 0.0,
+            }),
+        }
+    }
+    for named in &mut list {
+        let times =
+            forced.iter().find(|s| s.algorithm.name == named.algorithm).and_then(|s| s.times.as_ref().ok());
+        let pair = |d: &Default| Some((d.measured_ns, times?.at(collective.name(), d.bytes)?));
+        let pairs: Vec<(f64, f64)> =
+            defaults.iter().filter(|d| named.covers(collective, d.bytes)).filter_map(pair).collect();
+        named.error = mean_relative(&pairs).unwrap_or(0.0);
+    }
+    list
+}
+
+/// Counts the names by times that are those by code.
+fn checked(named: &[Named], defaults: &[Default], runs: &Runs, ranks: usize) -> Vec<Checked> {
+    let one = |by: &'static str| {
+        let mut checked = Checked { by, right: 0, wrong: 0, undecided: 0, mistaken: Vec::new() };
+        for d in defaults {
+            let find = |by: &str| named.iter().find(|n| n.by == by && n.covers(d.collective, d.bytes));
+            let (Some(name), Some(truth)) = (find(by), find("code")) else {
+                checked.undecided += 1;
+                continue;
+            };
+            let does = |name: &String| {
+                let of = |s: &&Setting| s.algorithm.collective == d.collective && s.algorithm.name == *name;
+                let form = runs.settings.iter().find(of)?.algorithm.form?;
+                form.stages(ranks, whole(d.collective, ranks, d.bytes)).ok()
+            };
+            let same = |other: &String| {
+                *other == name.algorithm || does(other).is_some_and(|d| Some(d) == does(&name.algorithm))
+            };
+            let truths: Vec<String> =
+                std::iter::once(&truth.algorithm).chain(&truth.alike).cloned().collect();
+            match truths.iter().filter(|t| same(t)).count() {
+                0 => {
+                    checked.wrong += 1;
+                    checked.mistaken.push((d.collective, d.bytes, name.algorithm.clone(), truths));
+                }
+                n if n == truths.len() => checked.right += 1,
+                // The code of some algorithms is the same, and not what they do.
+                _ => checked.undecided += 1,
+            }
+        }
+        checked
+    };
+    ["measured", MODELS[0]].map(one).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::{Algorithm, Cell, Curves};
     use lineweave_lab::models::Form;
 
     /// Checks a library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring
@@ -232,8 +337,15 @@ mod tests {
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
         let time = |form: Form, bytes| models.predict(Collective::Bcast, form, 4, bytes)[0].unwrap();
         let mut default = Curves::default();
+        // Waits in the code of each, at the lengths at which it is the default.
+        let code = |curves: &mut Curves, bytes, algorithm: f64| {
+            [0.0, algorithm, 9.0]
+                .iter()
+                .for_each(|&frame| curves.push(Cell::new("code-bcast", bytes), frame));
+        };
         let setting = |(name, form): (&str, Form)| {
             let mut times = Curves::default();
+            effort.bytes.iter().for_each(|&b| code(&mut times, b, if name == "ring" { 3.0 } else { 2.0 }));
             effort.bytes.iter().for_each(|&b| times.push(Cell::new("bcast", b), 1.02 * time(form, b)));
             let collective = Collective::Bcast;
             let algorithm = Algorithm {
@@ -249,6 +361,7 @@ mod tests {
         let settings: Vec<Setting> = forms.map(setting).into();
         for &bytes in &effort.bytes {
             default.push(Cell::new("bcast", bytes), time(forms[usize::from(bytes > 4096)].1, bytes));
+            code(&mut default, bytes, if bytes > 4096 { 3.0 } else { 2.0 });
         }
         let runs = Runs { channel: timed, default, settings, launches: 3, disturbed: 0 };
         let facts = Facts { ranks: 4, nodes: 1, cpus: 4, version: String::new() };
@@ -265,7 +378,12 @@ mod tests {
         let written =
             study.rows.iter().all(|r| r.predicted_ns[1].unwrap() > 1.9 * r.predicted_ns[0].unwrap());
         assert!(written);
-        for by in ["measured", "tau-Lop"] {
+        assert!(
+            study.checked.iter().all(|c| (c.right, c.wrong, c.undecided) == (6, 0, 0)),
+            "{:?}",
+            study.checked
+        );
+        for by in ["code", "measured", "tau-Lop"] {
             let found: Vec<(&str, u64)> = study
                 .named
                 .iter()

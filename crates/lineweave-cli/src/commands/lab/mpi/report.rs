@@ -1,6 +1,6 @@
 //! Tables, JSON objects and the drawing of `lineweave lab mpi`.
 
-use super::predicted::{Named, Row, Study, Wrong};
+use super::predicted::{Checked, Named, Row, Study, Wrong};
 use crate::error::CliError;
 use crate::mpi::{Flavour, Host, Models, Runs, MODELS};
 use crate::output::{table, Output};
@@ -106,6 +106,7 @@ fn objects(report: &Report, out: &mut Output) -> Result<(), CliError> {
     study.defaults.iter().try_for_each(|row| out.object("lab-mpi-default", row))?;
     study.errors.iter().try_for_each(|row| out.object("lab-mpi-error", row))?;
     study.named.iter().try_for_each(|row| out.object("lab-mpi-named", row))?;
+    study.checked.iter().try_for_each(|row| out.object("lab-mpi-checked", row))?;
     for (collective, algorithm, because) in &study.absent {
         out.object("lab-mpi-absent", &Absent { collective: *collective, algorithm, because })?;
     }
@@ -135,7 +136,8 @@ fn text(report: &Report, out: &mut Output) -> Result<(), CliError> {
         out.line(&format!("{collective} {algorithm} has no time: {why}"))?;
     }
     errors(&study.errors, facts.ranks <= facts.cpus, out)?;
-    named(&study.named, out)
+    named(&study.named, out)?;
+    checked(&study.checked, out)
 }
 
 /// Shows L(m, tau) and the parameters of LogGP.
@@ -228,7 +230,7 @@ fn span(from: u64, to: u64) -> String {
 }
 
 fn named(named: &[Named], out: &mut Output) -> Result<(), CliError> {
-    out.line("\nwhich algorithm the default is, by the forced ones' times and by tau-Lop's")?;
+    out.line("\nwhich algorithm the default is, by the code that it runs, by the forced ones' times and by tau-Lop's")?;
     let mut lines = table(&["collective", "by", "lengths", "algorithm", "mean error", "no different"], &[4]);
     for n in named {
         lines.add_row([
@@ -241,6 +243,21 @@ fn named(named: &[Named], out: &mut Output) -> Result<(), CliError> {
         ]);
     }
     out.table(&lines)
+}
+
+fn checked(checked: &[Checked], out: &mut Output) -> Result<(), CliError> {
+    out.line("\nnames by times that are those by code; algorithms that do the same among so many ranks count as one")?;
+    for c in checked {
+        out.line(&format!("{}: {} right, {} wrong, {} undecided", c.by, c.right, c.wrong, c.undecided))?;
+        for (collective, bytes, name, truth) in &c.mistaken {
+            out.line(&format!(
+                "  {collective} of {}: {name}, and by code {}",
+                Bytes(*bytes),
+                truth.join(" or ")
+            ))?;
+        }
+    }
+    Ok(())
 }
 
 /// Draws one panel for each collective: measured times as points, tau-Lop's as lines.
