@@ -20,7 +20,6 @@
 #include "agree.h"
 #include "board.h"
 #include "forming.h"
-#include "helper.h"
 #include "started.h"
 #include "trace.h"
 
@@ -115,7 +114,7 @@ struct attempt {
 static bool come(const struct lwm_comm *comm, struct attempt it)
 {
     struct lwm_word *word = comm->word;
-    uint64_t now = lwm_now_ns(), worth_ns = lwm_helper_worth_ns(lwm_team_ns()), state = __atomic_load_n(it.state, __ATOMIC_ACQUIRE), next;
+    uint64_t now = lwm_now_ns(), team_ns = lwm_team_ns(), state = __atomic_load_n(it.state, __ATOMIC_ACQUIRE), next;
     do {
         if (state & BARRED || ATTEMPT(state) > it.number) return false;
         next = ATTEMPT(state) < it.number ? it.number << 32 : state;
@@ -123,7 +122,7 @@ static bool come(const struct lwm_comm *comm, struct attempt it)
         if (it.early) {
             next |= OVER;
         } else if ((++next & CAME) == (uint64_t)comm->size) {
-            bool due = lwm_settings.counts || __atomic_load_n(&word->spent_ns, __ATOMIC_RELAXED) / (uint64_t)comm->size > worth_ns;
+            bool due = lwm_settings.counts || __atomic_load_n(&word->spent_ns, __ATOMIC_RELAXED) / (uint64_t)comm->size > team_ns;
             next |= due ? FORMS : OVER;
         }
         /* What each rank spent is added before it comes. */
@@ -170,7 +169,7 @@ void lwm_agree(struct lwm_comm *comm)
     struct attempt it = {&comm->word->state, comm->attempt, spent / SHARE, false};
     if (lwm_settings.counts || it.most_ns > LONGEST_NS) it.most_ns = LONGEST_NS;
     /* Calls cannot have cost more than all the time there was. */
-    it.early = !lwm_settings.counts && spent < lwm_helper_worth_ns(lwm_team_ns());
+    it.early = !lwm_settings.counts && spent < lwm_team_ns();
     if (come(comm, it)) lwm_comm_settle(comm, true);
     __atomic_store_n(&comm->position, at, __ATOMIC_RELEASE);
 }

@@ -100,16 +100,23 @@ static bool change_over(struct lwm_forming *f)
     }
 }
 
+static uint64_t processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Forms the team and changes over, in a thread or within a call. */
 static void carry_out(struct lwm_forming *f, bool within)
 {
-    uint64_t began = lwm_now_ns(), worked = lwm_processor_ns();
+    uint64_t began = lwm_now_ns(), worked = processor_ns();
     bool fine = lwm_forming_make(f, NULL);
     __atomic_fetch_sub(&meeting, 1, __ATOMIC_RELEASE);
     fine = fine && change_over(f);
     if (!fine) lwm_agree_give_up(f->word);
     /* The call counts its own time. */
-    lwm_team_cost(lwm_processor_ns() - worked, within ? 0 : lwm_now_ns() - began, LWM_BESIDE_NS);
+    lwm_team_cost(processor_ns() - worked, within ? 0 : lwm_now_ns() - began, LWM_BESIDE_NS);
     pthread_mutex_lock(&lock);
     __atomic_store_n(&f->beside->progress, fine ? FORMED : FAILED, __ATOMIC_RELEASE);
     bool left = f->beside->left;

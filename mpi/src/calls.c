@@ -359,7 +359,6 @@ int lwm_passed(struct lwm_call *call, int result)
         lwm_add(&count->passed_ns, took);
         lwm_sample(&times_of(call)->theirs, (double)took);
         if (comm) spend(comm, took);
-        if (call->why == LWM_WHY_PLANS) lwm_planning_spent(comm->races[call->kind][call->race_class].planning, took);
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
     if (LWM_UNLIKELY(call->introduces) && all_went_in(call)) comm = introduced();

@@ -12,9 +12,6 @@
  * 3. Once all are ready, rank 0's thread proposes a call some way ahead of its own rank, and all vote. If that call came too soon for a rank, rank 0's
  *    thread proposes a later one.
  *
- * A class is given to the thread once its calls have taken long enough at one rank for what such plans cost lately (lwm_helper_worth_ns). So a program
- * is not held up for plans that it hardly uses.
- *
  * Communicators of the same ranks have the same plans, so what one has changed over for, later ones need not choose. Where it is known who wins the
  * contest, it is over as it begins (verdicts.c): rank 0 says so in the line.
  *
@@ -33,10 +30,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What the ranks share of one class: the change-over, what rank 0 knows of the contest, and whether plans are worth their cost to any rank. */
+/* What the ranks share of one class: the change-over, and what rank 0 knows of the contest. */
 struct shared {
     struct lwm_proposal change;
-    uint64_t verdict, worth;
+    uint64_t verdict;
 };
 _Static_assert(sizeof(struct shared) <= sizeof(((struct lwm_line *)0)->words), "what a line has room for");
 
@@ -52,11 +49,6 @@ struct lwm_planning {
     /* True if it is the rest of the class; the calls that are planned, and their number. */
     bool rest;
     size_t planned, many;
-    /* True until it is given to the thread; the time of the calls that have passed since, and the number of those that are in it. */
-    bool waits;
-    uint64_t spent_ns, counted;
-    /* Processor time that its plans have taken. */
-    uint64_t took_ns;
     /* The communicator has no use for it any more; the thread has nothing more to do with it. Whoever comes second frees it. */
     bool left, released;
     /* True if there is no thread, and calls do its work. */
@@ -66,9 +58,6 @@ struct lwm_planning {
 
 /* Pauses between two looks at what other ranks do; and the time after which the thread ends. */
 enum { SHORTEST_NS = 20000, LONGEST_NS = 10000000, IDLE_S = 1 };
-
-/* Processor time that plans took lately: those of a first call, and those of the rest of a class. Before the first ones, about that of kept plans. */
-static uint64_t cost_ns[2] = {50000, 500000};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER, ended = PTHREAD_COND_INITIALIZER;
@@ -111,7 +100,7 @@ static size_t plan_alike(const struct lwm_planning *p, size_t which)
 /* Has the next call of the class planned. */
 static void plan_next(struct lwm_planning *p)
 {
-    uint64_t began = lwm_now_ns(), worked = lwm_processor_ns();
+    uint64_t began = lwm_now_ns();
     if (p->planned == 0) {
         unsigned verdict = p->rest ? LWM_UNDECIDED : lwm_verdict_kept(p->planner, p->name);
         /* Where the host has won, too: for the second contest. */
@@ -125,11 +114,6 @@ static void plan_next(struct lwm_planning *p)
         plan_alike(p, (p->planned - 1 + others * (size_t)p->rank / (size_t)p->size) % others);
     }
     p->planned++;
-    p->took_ns += lwm_processor_ns() - worked;
-    if (p->planned == p->many) {
-        uint64_t *cost = &cost_ns[p->rest];
-        __atomic_store_n(cost, (__atomic_load_n(cost, __ATOMIC_RELAXED) + p->took_ns) / 2, __ATOMIC_RELAXED);
-    }
     __atomic_fetch_add(&lwm_setup[LWM_BESIDE_NS], lwm_now_ns() - began, __ATOMIC_RELAXED);
 }
 
@@ -217,32 +201,6 @@ static bool give(struct lwm_planning *p)
     return given;
 }
 
-/* Gives a class to the thread, if that is worth it by now. */
-static void consider(struct lwm_planning *p)
-{
-    uint64_t cost = lwm_settings.counts ? 0 : __atomic_load_n(&cost_ns[p->rest], __ATOMIC_RELAXED);
-    bool worth = p->spent_ns >= lwm_helper_worth_ns(cost) || __atomic_load_n(&p->shared->worth, __ATOMIC_RELAXED);
-    if (!p->waits || !worth) return;
-    __atomic_store_n(&p->shared->worth, 1, __ATOMIC_RELAXED);
-    uint64_t calls[LWM_CHANGES];
-    lwm_change_calls(&p->change, calls);
-    p->change.before = calls[0];
-    p->waits = p->released = false;
-    p->alone = !give(p);
-    if (p->alone) p->released = true;
-}
-
-void lwm_planning_spent(struct lwm_planning *p, uint64_t took_ns)
-{
-    if (!p || !p->waits) return;
-    uint64_t calls[LWM_CHANGES];
-    lwm_change_calls(&p->change, calls);
-    /* Numbers that were taken ahead are given back. */
-    p->spent_ns += calls[0] > p->counted ? took_ns * (calls[0] - p->counted) : 0;
-    p->counted = calls[0];
-    consider(p);
-}
-
 /* Returns a name of what the plans of a call depend on, of what is equal on all ranks. */
 static uint64_t shape_of(const struct lwm_call *call)
 {
@@ -272,8 +230,7 @@ static struct lwm_planning *begin(const struct lwm_call *call, bool rest)
     p->rest = rest;
     p->rank = comm->rank;
     p->size = comm->size;
-    p->waits = p->released = true;
-    consider(p);
+    p->alone = p->released = !give(p);
     return p;
 }
 

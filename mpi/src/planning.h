@@ -11,8 +11,6 @@ bool lwm_planning_came(struct lwm_call *call, struct lwm_race *race);
 bool lwm_planning_ahead(struct lwm_planning *planning, uint32_t many);
 /* Takes numbers of calls back that the host refused, or that were not made; of null: does nothing. */
 void lwm_planning_back(struct lwm_planning *planning, uint32_t many);
-/* Counts the time of a call that passed, and of those before it that were not timed; of null: does nothing. */
-void lwm_planning_spent(struct lwm_planning *planning, uint64_t took_ns);
 /* Leaves the choices of a communicator that ends. */
 void lwm_planning_leave(struct lwm_comm *comm);
 /* Ends the thread that chooses, and waits for it. */

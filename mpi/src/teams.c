@@ -2,10 +2,10 @@
  * The decision to form the team of a communicator, and what comes of it.
  *
  * 1. Ranks count the calls that all of them entered, as each can know after leaving: not those that were refused at a rank, nor those that end at
- *    one rank without the others. So the count is equal on all ranks. When calls that passed have taken long enough for what a team costs
- *    (lwm_helper_worth_ns), the communicator gets one, after such a call or another (docs/explanation/mpi-teams.md). On one node the ranks agree to it
- *    in memory (agree.c), which also shows that all of them are there. On several nodes rank 0 decides, and tells the others by the host: all ranks of
- *    MPI_COMM_WORLD are known to be there (presence.c).
+ *    one rank without the others. So the count is equal on all ranks. When calls that passed have cost about as much as a team costs, the
+ *    communicator gets one, after such a call or another (docs/explanation/mpi-teams.md). On one node the ranks agree to it in memory (agree.c),
+ *    which also shows that all of them are there. On several nodes rank 0 decides, and tells the others by the host: all ranks of MPI_COMM_WORLD
+ *    are known to be there (presence.c).
  * 2. Directly after the same call, within it, they find out where they meet (forming.c).
  * 3. Where the ranks of one node have to meet first, a thread of each rank forms the team beside the program (beside.c). If one of them meets others
  *    already, they try again later.
