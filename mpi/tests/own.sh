@@ -14,6 +14,7 @@ tunes() {
     local mpi=$1 name=$2 rules=$scratch/own/$1.sh
     local few=(--quick --rounds 1 --collective bcast,alltoall --bytes 8,16KiB)
     check "$mpi: its algorithms are predicted" says "which algorithm the default is" on_own "$mpi" lab mpi "${few[@]}"
+    check "$mpi: an interrupted measurement goes on" goes_on "$mpi" lab mpi --collective barrier --bytes 8
     check "$mpi: its longest calls, with lineweave and without" says "again: 40 reduces" timeout -k 5 300 "$lineweave" bench first --quick \
         --launches 1 --ranks 2 --mpi "$mpis/$mpi"
     check "$mpi: its algorithms are raced" says "of 4 cells" on_own "$mpi" tune --for "$name" "${few[@]}" --dry-run
@@ -31,6 +32,14 @@ on_own() {
     local mpi=$1
     shift
     timeout -k 5 300 "$lineweave" "$@" -- "$mpis/$mpi/bin/mpirun" -n 2
+}
+
+# goes_on MPI COMMAND...: interrupted after some launches, the same command uses these.
+goes_on() {
+    local out
+    out=$(timeout -s INT 8 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2 2>&1)
+    [[ $out == *"the same command goes on"* ]] || return 1
+    says "launches of an interrupted run" timeout -k 5 300 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2
 }
 
 # checked_by MPI RULES OPTION...: it ends with 1 where a cell is slower, which one round on a busy machine may show; that is no failure here.

@@ -4,13 +4,14 @@ use super::HostError;
 use crate::bench::installed::Mpi;
 use crate::capture::{capture, Captured};
 use crate::interrupt;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const PROGRAM: &str = include_str!("../../bench/mpi/channel.c");
+pub(super) const PROGRAM: &str = include_str!("../../bench/mpi/channel.c");
 /// The time limit of a launch.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -26,7 +27,7 @@ pub struct Facts {
 }
 
 /// One case's times in ns, one for each batch.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {
     /// A task of `channel.c`: a collective, or `pingpong`.
     pub task: String,

@@ -3,7 +3,8 @@
 //!
 //! 1. [`Host`] starts `bench/mpi/channel.c` under the launcher and reads its times.
 //! 2. [`Flavour`] knows the algorithms of a library of MPI, the settings that force them and the closed form of each.
-//! 3. [`Runs`] packs the forced algorithms into launches, one of each collective, and repeats them in rounds with the default.
+//! 3. [`Runs`] packs the forced algorithms into launches, one of each collective, and repeats them in rounds with the default. A [`Journal`] keeps the
+//!    launches until all are done.
 //! 4. [`Curves`] are the medians of the rounds.
 //! 5. [`Models`] predict the time of each algorithm by those of messages.
 //! 6. [`rules`] writes choices of algorithms in the form that the library reads.
@@ -15,6 +16,7 @@ mod error;
 mod flavour;
 mod host;
 mod intel;
+mod journal;
 mod models;
 mod mpich;
 mod openmpi;
@@ -27,6 +29,7 @@ pub use curves::{Cell, Curves, CODE};
 pub use error::HostError;
 pub use flavour::Flavour;
 pub use host::{lines, Facts, Failed, Host, Line};
+pub use journal::Journal;
 pub use models::{whole, Models, MODELS};
 pub use order::Order;
 pub use runs::{lengths, task, with_reference, Effort, Runs, Setting};

@@ -1,6 +1,7 @@
 //! The request of a command: the launcher, the collectives, and the effort of measuring.
 
-use super::{Algorithm, Effort, Flavour, Host, HostError, Runs};
+use super::{Algorithm, Effort, Flavour, Host, HostError, Journal, Runs};
+use crate::interrupt;
 use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::collective::Collective;
@@ -89,12 +90,27 @@ impl Order<'_> {
         session: &Session,
     ) -> Result<Runs, HostError> {
         let bar = session.out.progress(Runs::steps(&algorithms, effort) as u64);
-        let runs = Runs::measure(host, flavour, effort, algorithms, |what| {
+        let mut journal = Journal::of(host, effort);
+        if let (Some(file), left @ 1..) = (journal.file(), journal.left()) {
+            let file = file.display();
+            session.out.note(&format!(
+                "goes on after {left} launches of an interrupted run; remove {file} to begin anew"
+            ));
+        }
+        if let Some(file) = journal.file() {
+            interrupt::keeps(format!(
+                "the launches so far are in {}; the same command goes on",
+                file.display()
+            ));
+        }
+        let runs = Runs::measure(host, flavour, effort, algorithms, &mut journal, |what| {
             bar.set_message(what.to_owned());
             bar.inc(1);
         });
         bar.finish_and_clear();
         let runs = runs?;
+        journal.end();
+        interrupt::keeps("nothing was kept");
         if runs.disturbed > 0 {
             session.out.warn(&format!(
                 "{} of {} launches were disturbed by other work, and left out where others of the same setting are there",

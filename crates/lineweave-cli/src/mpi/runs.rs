@@ -6,7 +6,7 @@
 //! other launches are left.
 
 use super::curves::CODE;
-use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Line};
+use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Journal, Line};
 use crate::bench::mpi::median;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
@@ -70,6 +70,7 @@ impl Runs {
         flavour: Flavour,
         effort: &Effort,
         algorithms: Vec<Algorithm>,
+        journal: &mut Journal,
         mut step: impl FnMut(&str),
     ) -> Result<Runs, HostError> {
         let mut why: Vec<Option<String>> = vec![None; algorithms.len()];
@@ -92,7 +93,7 @@ impl Runs {
                         }
                     }
                     let (tasks, variables) = asked(&what, &algorithms, host, flavour, effort, round);
-                    match (host.launch(&tasks, effort.window_ms, &variables), &what) {
+                    match (journal.launch(host, &tasks, effort.window_ms, &variables), &what) {
                         (Ok(lines), _) => {
                             done.push(Launch { what, lines });
                             break;
