@@ -241,7 +241,7 @@ fn a_simulated_machine_is_measured_fitted_and_played() {
     let scratch = Scratch::new();
     let whole = scratch.line("report --machine sandy-bridge-e5-2670-2s --simulate --format md").accepted();
     assert!(
-        whole.contains("78 cells") && whole.contains("| T_N@l3 |") && whole.contains("| simulated |"),
+        whole.contains("104 cells") && whole.contains("| T_N@l3 |") && whole.contains("| simulated |"),
         "{whole}"
     );
     scratch.line("report --machine generic-x86 --simulate").refused(1, &["generic-x86", "[coherent]"]);
