@@ -12,7 +12,7 @@ use lineweave_core::units::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// How the names of an MPI's settings begin.
+/// Beginnings of the names of an MPI's settings.
 const SETTINGS: [&str; 8] = ["FI_", "I_MPI_", "MPICH_", "MPIR_", "OMPI_", "PMIX_", "PRTE_", "UCX_"];
 
 /// A launch that ended well.
