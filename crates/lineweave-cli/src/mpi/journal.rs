@@ -28,9 +28,9 @@ struct Entry {
 pub struct Journal {
     /// Nothing where there is no cache, or where it cannot be written.
     file: Option<PathBuf>,
-    /// All of them, as lines of JSON.
+    /// All launches so far, as lines of JSON.
     text: String,
-    /// Those of an interrupted run that were not asked for yet.
+    /// Launches of an interrupted run that were not asked for yet.
     kept: Vec<Entry>,
 }
 

@@ -1,6 +1,6 @@
 //! Reads of a line by state, as Ramos & Hoefler 2013, chapters 1 and 2 compare them: clusters of equal cost, and ping-pongs as sums.
 //!
-//! A profile keeps percentiles 5 and 95 of each read; the standard deviation is theirs under a normal distribution. Who receives polls
+//! A profile keeps percentiles 5 and 95 of each read; the standard deviation is theirs under a normal distribution. A receiver polls
 //! its line, which is therefore never invalid.
 
 use super::points::APART;

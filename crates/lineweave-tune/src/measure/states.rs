@@ -6,7 +6,7 @@
 //!    sends next, and answers likewise. So no access begins before the one before it has ended, and no prefetcher guesses the next line.
 //! 3. A sample is rank 0's time of all round trips but the first, which brings both together.
 //!
-//! Who receives polls its line, which is therefore never invalid, and threads of one core share no line.
+//! A receiver polls its line, which is therefore never invalid, and threads of one core share no line.
 
 use super::cache;
 use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};

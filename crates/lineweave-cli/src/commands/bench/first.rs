@@ -117,14 +117,15 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     tuning.kept = None;
     let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
     let cpus = node.usable.effective;
-    let teams = if arguments.ranks.is_empty() { vec![2, cpus.max(2), 10] } else { arguments.ranks.clone() };
+    let mut teams =
+        if arguments.ranks.is_empty() { vec![2, cpus.max(2), 10] } else { arguments.ranks.clone() };
     let sizes = match arguments.bytes.is_empty() {
         true => SIZES.to_vec(),
         false => arguments.bytes.iter().map(|size| size.0.next_multiple_of(8)).collect(),
     };
     let (mut calls, mut made) = (Vec::new(), Vec::new());
-    let teams: Vec<usize> =
-        teams.into_iter().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+    teams.sort_unstable();
+    teams.dedup();
     let (lengths, roots) = if arguments.quick { (20, 2) } else { SWEEP };
     for &ranks in &teams {
         let config = TeamConfig::with(ranks, &settings, &node.placement(), cpus, tuning.clone());

@@ -9,12 +9,12 @@ use super::{peers_directory, Arguments};
 use crate::bench::installed::Mpi;
 use crate::bench::mpi::{median, ratio};
 use crate::error::CliError;
-use crate::mpi::lines;
+use crate::mpi::{lines, Line};
 use crate::output::table;
 use crate::session::Session;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const PROGRAM: &str = include_str!("../../../bench/mpi/first.c");
 
@@ -37,11 +37,11 @@ struct Row {
 
 /// Launches the program once and returns its lines.
 fn launch(
-    (mpi, program): &(Mpi, std::path::PathBuf),
+    (mpi, program): &(Mpi, PathBuf),
     (ranks, cpus): (usize, usize),
     task: &Task,
     lineweave: Option<&Path>,
-) -> Result<Vec<crate::mpi::Line>, String> {
+) -> Result<Vec<Line>, String> {
     let sizes: Vec<String> = task.sizes.iter().map(usize::to_string).collect();
     let mut command = mpi.started(ranks, cpus, program, lineweave);
     command
@@ -52,14 +52,14 @@ fn launch(
 
 /// Returns the rows of one MPI and number of ranks.
 fn measure(
-    subject: &(Mpi, std::path::PathBuf),
+    subject: &(Mpi, PathBuf),
     (ranks, cpus): (usize, usize),
     task: &Task,
     launches: usize,
     mut step: impl FnMut(),
 ) -> Result<Vec<Row>, CliError> {
     let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
-    let mut rounds: [Vec<Vec<crate::mpi::Line>>; 2] = Default::default();
+    let mut rounds: [Vec<Vec<Line>>; 2] = Default::default();
     for round in 0..launches {
         for with in [round % 2 == 0, round % 2 != 0] {
             let lineweave = with.then_some(lineweave.as_path());
@@ -69,8 +69,8 @@ fn measure(
         }
     }
     let [without, with] = &rounds;
-    let row = |(i, line): (usize, &crate::mpi::Line)| {
-        let each = |rounds: &[Vec<crate::mpi::Line>], at: usize| -> Vec<f64> {
+    let row = |(i, line): (usize, &Line)| {
+        let each = |rounds: &[Vec<Line>], at: usize| -> Vec<f64> {
             rounds.iter().filter_map(|lines| lines.get(i)?.times.get(at).copied()).collect()
         };
         let medians = |rounds| (0..line.times.len()).map(|at| median(&each(rounds, at))).collect();

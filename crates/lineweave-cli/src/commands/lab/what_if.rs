@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Accesses that each core has under way
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,16", value_parser = clap::value_parser!(u32).range(1..=1024))]
     in_flight: Vec<u32>,
-    /// Whose buffer each core reads, or whose lines where caches agree: uniform, any; opposite, across its row; row, the first of its row
+    /// Cores whose buffers, or lines in caches, each core reads: uniform, any; opposite, across its row; row, the first of its row
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "uniform,opposite")]
     pattern: Vec<Pattern>,
     /// Gets of each core, one after the other
