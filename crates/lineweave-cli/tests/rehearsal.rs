@@ -40,7 +40,7 @@ const NAMED: f64 = 1.0;
 /// Most ranks for which memory and naming are checked against bounds in every run.
 const FEW: usize = 256;
 /// Number of cases of each rank.
-const CASES: usize = 29;
+const CASES: usize = 30;
 
 fn main() {
     if let Ok(started) = std::env::var(STARTED) {
