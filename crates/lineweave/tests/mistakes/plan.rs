@@ -3,7 +3,7 @@
 use crate::case::{Case, Kind};
 use crate::part::PATIENCE;
 use crate::rows::{rows, Row};
-use lineweave::settings::{Attach, Settings};
+use lineweave::settings::{Attach, Settings, Wait};
 use lineweave::team::TeamConfig;
 use lineweave::topology::Source;
 use lineweave::Collective;
@@ -127,10 +127,11 @@ fn choose(jobs: &mut Vec<Job>, reach: Reach, ranks: usize) {
     teams(jobs, ranks, reach, &settings(), cases);
 }
 
-/// Teams with a row for each collective.
+/// Teams with a row for each collective. Waits sleep at once: most of them end by a limit, and would yield until then.
 fn force(jobs: &mut Vec<Job>, reach: Reach, ranks: usize) {
     let attach = if reach == Reach::Attach { Attach::On } else { Attach::Off };
-    let settings = Settings { topology: Source::Synthetic(MACHINE.to_owned()), attach, ..settings() };
+    let topology = Source::Synthetic(MACHINE.to_owned());
+    let settings = Settings { topology, attach, wait: Wait::Sleep, ..settings() };
     let shape = TeamConfig::new(ranks, &settings).expect("a configuration").shape();
     let table: Vec<Vec<Row>> = Collective::ALL.iter().map(|&c| rows(c, &shape, reach)).collect();
     for team in 0..table.iter().map(Vec::len).max().unwrap_or(0) {
