@@ -116,17 +116,7 @@ fn logical<T: Number + Lanes>(operator: Operator, level: Level) -> Option<Folds>
         Operator::LogicalAnd => Some(at::<T, Both>(level)),
         Operator::LogicalOr => Some(at::<T, Either>(level)),
         Operator::LogicalXor => Some(at::<T, OneOf>(level)),
-        Operator::Sum
-        | Operator::Prod
-        | Operator::Min
-        | Operator::Max
-        | Operator::Avg
-        | Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::MinLoc
-        | Operator::MaxLoc
-        | Operator::User(_) => None,
+        _ => None,
     }
 }
 
@@ -143,17 +133,7 @@ where
     match operator {
         Operator::Sum | Operator::Avg => Some(runs_at::<T, Sum>(level)),
         Operator::Prod => Some(runs_at::<T, Prod>(level)),
-        Operator::Min
-        | Operator::Max
-        | Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::LogicalAnd
-        | Operator::LogicalOr
-        | Operator::LogicalXor
-        | Operator::MinLoc
-        | Operator::MaxLoc
-        | Operator::User(_) => None,
+        _ => None,
     }
 }
 
@@ -161,18 +141,7 @@ fn located<T: Pair>(operator: Operator, level: Level) -> Option<Folds> {
     match operator {
         Operator::MinLoc => Some(runs_at::<T, MinLoc>(level)),
         Operator::MaxLoc => Some(runs_at::<T, MaxLoc>(level)),
-        Operator::Sum
-        | Operator::Prod
-        | Operator::Min
-        | Operator::Max
-        | Operator::Avg
-        | Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::LogicalAnd
-        | Operator::LogicalOr
-        | Operator::LogicalXor
-        | Operator::User(_) => None,
+        _ => None,
     }
 }
 
@@ -183,12 +152,7 @@ fn float<T: Number + Lanes>(operator: Operator, level: Level) -> Option<Folds> {
         Operator::Min => Some(at::<T, Min>(level)),
         Operator::Max => Some(at::<T, Max>(level)),
         Operator::LogicalAnd | Operator::LogicalOr | Operator::LogicalXor => logical::<T>(operator, level),
-        Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::MinLoc
-        | Operator::MaxLoc
-        | Operator::User(_) => None,
+        _ => None,
     }
 }
 

@@ -14,26 +14,13 @@ pub(super) fn hardware_f16_fold(operator: Operator, level: Level) -> Option<Fold
     match (level, operator) {
         (Level::Baseline, _) => None,
         #[cfg(target_arch = "x86_64")]
-        (Level::Avx2 | Level::Avx512, Operator::Sum | Operator::Avg) => Some(x86::fold::<Sum>),
-        #[cfg(target_arch = "x86_64")]
-        (Level::Avx2 | Level::Avx512, Operator::Prod) => Some(x86::fold::<Prod>),
-        #[cfg(target_arch = "x86_64")]
-        (Level::Avx2 | Level::Avx512, Operator::Min) => Some(x86::fold::<Min>),
-        #[cfg(target_arch = "x86_64")]
-        (Level::Avx2 | Level::Avx512, Operator::Max) => Some(x86::fold::<Max>),
-        #[cfg(target_arch = "x86_64")]
-        (
-            Level::Avx2 | Level::Avx512,
-            Operator::BitAnd
-            | Operator::BitOr
-            | Operator::BitXor
-            | Operator::LogicalAnd
-            | Operator::LogicalOr
-            | Operator::LogicalXor
-            | Operator::MinLoc
-            | Operator::MaxLoc
-            | Operator::User(_),
-        ) => None,
+        (Level::Avx2 | Level::Avx512, operator) => match operator {
+            Operator::Sum | Operator::Avg => Some(x86::fold::<Sum>),
+            Operator::Prod => Some(x86::fold::<Prod>),
+            Operator::Min => Some(x86::fold::<Min>),
+            Operator::Max => Some(x86::fold::<Max>),
+            _ => None,
+        },
     }
 }
 

@@ -49,13 +49,7 @@ fn resolve(element: ElementType, level: Level) -> Option<ScaleFn> {
         ElementType::F64 => at::<f64>(level),
         ElementType::ComplexF32 => at::<Complex<f32>>(level),
         ElementType::ComplexF64 => at::<Complex<f64>>(level),
-        ElementType::Bool
-        | ElementType::FloatInt
-        | ElementType::DoubleInt
-        | ElementType::LongInt
-        | ElementType::IntInt
-        | ElementType::ShortInt
-        | ElementType::Block(_) => return None,
+        _ => return None,
     })
 }
 
