@@ -16,7 +16,7 @@ pub use origin::Origin;
 use crate::cache;
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
-use crate::settings::{Attach, Settings, Wait};
+use crate::settings::{Attach, Forced, Settings, Wait};
 use crate::topology::Hardware;
 use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::spec::Spec;
@@ -35,16 +35,6 @@ use std::path::PathBuf;
 /// Shorter messages go through boxes, and plans with cross-memory attach are not even costed: a system call that copies nothing took
 /// 0.45 us on a Xeon and 1.45 us on an EPYC (both in a VM), in which 16 KiB and more pass through a box.
 pub const ATTACH_FROM: usize = 16 << 10;
-
-/// An algorithm that is used whatever the model says.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Forced {
-    collective: Collective,
-    algorithm: String,
-    params: Params,
-    #[serde(default)]
-    window: Option<usize>,
-}
 
 /// Model, measured choices and forced choices by which plans are chosen; equal on all ranks of a team.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -124,16 +114,7 @@ impl Tuning {
         hardware: &Hardware,
         fingerprint: &Fingerprint,
     ) -> Result<Tuning, Error> {
-        let forced: Vec<Forced> = settings
-            .algorithms
-            .iter()
-            .map(|f| Forced {
-                collective: f.collective,
-                algorithm: f.algorithm.name.to_owned(),
-                params: f.params.clone(),
-                window: f.window,
-            })
-            .collect();
+        let forced = settings.algorithms.clone();
         // What is forced is not searched for.
         let keeps = settings.keep_plans && forced.is_empty();
         let directory = cache_directory(fingerprint).filter(|_| keeps);

@@ -67,7 +67,7 @@ fn every_value_is_read_and_its_origin_kept() {
     assert_eq!(settings.bind, Bind::Cpus(vec![3, 0, 1]), "ranks take CPUs in the order given");
     assert_eq!(settings.timeout, Some(Duration::from_millis(500)));
     assert_eq!(settings.stop_timeout, Some(Duration::from_secs(2)));
-    assert_eq!(settings.algorithms[0].algorithm.name, "binomial");
+    assert_eq!(settings.algorithms[0].algorithm, "binomial");
     assert!(settings.rows.iter().all(|r| r.origin == Origin::Environment));
     let row = |name: &str| settings.rows.iter().find(|r| r.name == name).map(|r| r.value.as_str());
     assert_eq!(row("LINEWEAVE_BOX_BYTES"), Some("64KiB"));

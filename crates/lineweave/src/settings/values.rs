@@ -3,7 +3,6 @@
 
 use crate::sysfile::parse_cpus_in_order;
 use lineweave_core::algorithm::spec::{self, Spec};
-use lineweave_core::algorithm::Algorithm;
 use lineweave_core::collective::Collective;
 use lineweave_core::names::did_you_mean;
 use lineweave_core::plan::Params;
@@ -66,25 +65,17 @@ impl Bind {
 }
 
 /// An algorithm that is used whatever the model says.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Forced {
     /// For this collective.
     pub collective: Collective,
-    /// The algorithm.
-    pub algorithm: &'static Algorithm,
+    /// Name of the algorithm, which is in the table.
+    pub algorithm: String,
     /// Its parameters; those not given have their defaults. Values are checked when a plan is made.
     pub params: Params,
     /// Bytes of a window; the largest that fits, where it is not given or does not fit.
+    #[serde(default)]
     pub window: Option<usize>,
-}
-
-impl PartialEq for Forced {
-    fn eq(&self, other: &Forced) -> bool {
-        self.collective == other.collective
-            && self.algorithm.name == other.algorithm.name
-            && self.params == other.params
-            && self.window == other.window
-    }
 }
 
 /// Condition under which large messages are copied between processes by cross-memory attach.
@@ -178,8 +169,8 @@ pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
             return Err(format!("two algorithms for {collective}"));
         }
         let spec: Spec = choice.parse()?;
-        let algorithm = spec.algorithm(collective).map_err(|e| e.to_string())?;
-        all.push(Forced { collective, algorithm, params: spec.params, window: spec.window });
+        spec.algorithm(collective).map_err(|e| e.to_string())?;
+        all.push(Forced { collective, algorithm: spec.name, params: spec.params, window: spec.window });
     }
     if all.is_empty() {
         return Err("no algorithm".to_owned());

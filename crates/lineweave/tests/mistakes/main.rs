@@ -91,7 +91,7 @@ fn every_mistake() {
     assert!(cases > 1000, "{cases} cases only");
     assert!(problems.is_empty(), "{} of {cases} cases are not as they should be", problems.len());
     let forced = jobs.iter().flat_map(|job| &job.settings.algorithms);
-    let forced: HashSet<_> = forced.map(|f| (f.collective, f.algorithm.name)).collect();
+    let forced: HashSet<_> = forced.map(|f| (f.collective, &f.algorithm)).collect();
     assert!(chosen || forced.len() == algorithm::all().count(), "an algorithm has no row among 2 to 5 ranks");
 }
 

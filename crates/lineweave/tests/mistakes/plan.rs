@@ -55,7 +55,7 @@ impl Job {
     /// What carries a case's call out.
     pub fn forced(&self, case: &Case) -> String {
         let forced = self.settings.algorithms.iter().find(|forced| forced.collective == case.collective);
-        forced.map_or("choice".to_owned(), |f| Named::new(f.algorithm.name, &f.params).to_string())
+        forced.map_or("choice".to_owned(), |f| Named::new(&f.algorithm, &f.params).to_string())
     }
 }
 

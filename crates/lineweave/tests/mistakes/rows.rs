@@ -89,7 +89,8 @@ impl Row {
 
     pub fn forced(&self) -> Forced {
         let Row { algorithm, params, .. } = self;
-        Forced { collective: algorithm.collective, algorithm, params: params.clone(), window: None }
+        let (collective, algorithm) = (algorithm.collective, algorithm.name.to_owned());
+        Forced { collective, algorithm, params: params.clone(), window: None }
     }
 }
 

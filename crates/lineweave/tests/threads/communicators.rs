@@ -4,10 +4,9 @@
 mod children;
 
 use crate::common;
-use lineweave::settings::{Forced, Settings};
+use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};
-use lineweave::{Collective, Communicator, Error, Operator};
-use lineweave_core::algorithm::spec::Spec;
+use lineweave::{Communicator, Error, Operator};
 use lineweave_core::topology::{Cpu, Level};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -37,14 +36,9 @@ fn memory_that_is_taken_again_is_as_good_as_new() {
 
 #[test]
 fn what_is_forced_and_has_no_plan_keeps_nobody_from_a_communicator() {
-    let forced = ["allgather/rckmpi method=doubling", "barrier/tree k=0", "bcast/knomial k=0"].map(|text| {
-        let (collective, choice) = text.split_once('/').expect("a collective");
-        let collective = collective.parse::<Collective>().expect("a collective");
-        let choice: Spec = choice.parse().expect("a choice");
-        let algorithm = choice.algorithm(collective).expect("it is in the table");
-        Forced { collective, algorithm, params: choice.params, window: None }
-    });
-    let settings = Settings { algorithms: forced.to_vec(), ..Settings::default() };
+    let forced = "allgather=rckmpi method=doubling;barrier=tree k=0;bcast=knomial k=0";
+    let (settings, _) = Settings::read([("LINEWEAVE_ALGORITHM".to_owned(), forced.to_owned())])
+        .expect("all are in the table");
     let team = Team::with(TeamConfig::new(3, &settings).expect("a configuration")).expect("a team");
     let refused = team.threads(|mut comm| {
         let mut all = [0u64; 3];

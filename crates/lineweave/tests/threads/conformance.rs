@@ -1,12 +1,9 @@
 //! Threads: every algorithm, every type and operator, and calls in mixed order, against references.
 
 use crate::common;
-use lineweave::settings::{Forced, Settings};
+use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Error, Operator};
-use lineweave_core::algorithm;
-use lineweave_core::collective::Collective;
-use lineweave_core::plan::Params;
 use std::time::Duration;
 
 fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
@@ -25,13 +22,8 @@ fn run_forced(
 }
 
 fn forced(algorithm: &str) -> Settings {
-    let forced = Forced {
-        collective: Collective::Allreduce,
-        algorithm: algorithm::find(Collective::Allreduce, algorithm).expect("it is in the table"),
-        params: Params::new(),
-        window: None,
-    };
-    Settings { algorithms: vec![forced], ..Settings::default() }
+    let forced = ("LINEWEAVE_ALGORITHM".to_owned(), format!("allreduce={algorithm}"));
+    Settings::read([forced]).expect("it is in the table").0
 }
 
 fn count(outcomes: Vec<common::Outcome>) -> usize {
