@@ -42,15 +42,18 @@ thread_local! {
     static OURS: RefCell<Vec<Started>> = const { RefCell::new(Vec::new()) };
 }
 
-fn same(a: &Started, b: &Started) -> bool {
-    Weak::ptr_eq(a, b)
+/// Adds it to a list, unless it is there.
+fn add(list: &mut Vec<Started>, it: Started) {
+    if !list.iter().any(|known| known.ptr_eq(&it)) {
+        list.push(it);
+    }
 }
 
 /// Has it carried on by whoever waits in this thread, until nothing is left.
 pub fn register(started: &Arc<dyn Progress>) {
     let it = Arc::downgrade(started);
     OURS.with_borrow_mut(|ours| {
-        if !ours.iter().any(|known| same(known, &it)) {
+        if !ours.iter().any(|known| known.ptr_eq(&it)) {
             // Who never waits never turns: what is gone would be kept here for ever.
             ours.retain(|known| known.strong_count() > 0);
             ours.push(it);
@@ -76,11 +79,7 @@ pub fn turn() {
         .collect();
     OURS.with_borrow_mut(|ours| {
         let new = std::mem::replace(ours, left);
-        for it in new {
-            if !ours.iter().any(|known| same(known, &it)) {
-                ours.push(it);
-            }
-        }
+        new.into_iter().for_each(|it| add(ours, it));
     });
 }
 
@@ -97,12 +96,9 @@ const IDLE: Duration = Duration::from_millis(200);
 
 /// Has it carried on by the helper thread, which is started when there is none.
 pub fn help(started: &Arc<dyn Progress>) {
-    let it = Arc::downgrade(started);
     // The helper thread does not panic while it holds the lock.
     let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
-    if !list.0.iter().any(|known| same(known, &it)) {
-        list.0.push(it);
-    }
+    add(&mut list.0, Arc::downgrade(started));
     if !list.1 {
         let thread = std::thread::Builder::new().name("lineweave-help".into());
         // Without it, waits and tests carry calls on as ever.
@@ -143,11 +139,7 @@ fn run_helper() {
         let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
         // What was started meanwhile comes further in the next turn.
         further |= !list.0.is_empty();
-        for it in left {
-            if !list.0.iter().any(|known| same(known, &it)) {
-                list.0.push(it);
-            }
-        }
+        left.into_iter().for_each(|it| add(&mut list.0, it));
         drop(list);
         if further {
             backoff = Backoff::unhurried();
