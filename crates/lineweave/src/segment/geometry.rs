@@ -27,10 +27,7 @@ pub enum BankClass {
 impl BankClass {
     /// Index into per-class tables.
     pub fn index(self) -> usize {
-        match self {
-            BankClass::Small => 0,
-            BankClass::Large => 1,
-        }
+        self as usize
     }
 }
 

@@ -76,13 +76,7 @@ impl RankState {
 
 /// The word that says which rank is lost, and how.
 pub(super) fn failure(rank: usize, how: Loss) -> u64 {
-    let how = match how {
-        Loss::Died => 0,
-        Loss::Left => 1,
-        Loss::Failed => 2,
-        Loss::Stopped => 3,
-    };
-    how << 32 | (rank as u64 + 1)
+    (how as u64) << 32 | (rank as u64 + 1)
 }
 
 impl Segment {
@@ -206,14 +200,8 @@ impl Segment {
 
     /// Publishes the state of a rank.
     pub(crate) fn set_state(&self, rank: usize, state: RankState) {
-        let word = match state {
-            RankState::Absent => 0,
-            RankState::Active => 1,
-            RankState::Left => 2,
-            RankState::Failed => 3,
-        };
         // SYNC: rank-state
-        self.control(rank, control::STATE).store(word, Ordering::Release);
+        self.control(rank, control::STATE).store(state as u64, Ordering::Release);
     }
 
     /// Says which process `rank` is in; [`Segment::process`] has the number `process`. To be followed by a count in
