@@ -84,19 +84,16 @@ impl Windows {
 }
 
 /// A call that is ready to be carried out.
-pub(crate) struct CallPlan {
+pub(super) struct CallPlan {
     /// Call, as ranks compare it and errors name it.
     pub call: CallSpec,
     /// The signature by which ranks compare the call.
     pub signature: CallSignature,
-    pub windows: Windows,
-    pub fold: Fold,
+    pub left: Left,
     /// Function that divides this rank's output in the end, and the number of elements that it divides.
     pub scale: Option<(ScaleFn, usize)>,
     /// Bytes of the input of which a copy must be made first.
     pub copied: Option<usize>,
-    /// Input and output are one buffer: a window is copied if its plan cannot run in place.
-    pub aliased: bool,
     /// The lengths of uneven blocks, in bytes.
     pub lengths: Vec<usize>,
 }

@@ -1,16 +1,35 @@
-//! Course of a call that blocks.
+//! Course of a call: of one that blocks at once, and of a started one from where it had to wait.
 
-use super::call_plan::{CallPlan, Left, Preface};
+use super::call_plan::{CallPlan, Preface};
 use super::fast_path::FastPathResult;
-use super::nonblocking::Agreed;
+use super::nonblocking::{Agreed, Agreement, Comparison};
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::ResolvedCall;
 use crate::compile::MessageSpan;
 use crate::error::Error;
+use crate::signature::CallSignature;
 use lineweave_core::collective::{Collective, Extent};
 use std::num::NonZeroU32;
+
+/// A call that is carried out: what it is, and how far it is.
+pub(super) struct Course {
+    pub call: CallSpec,
+    input: *const u8,
+    output: *mut u8,
+    begun: bool,
+    comparison: Option<Comparison>,
+    /// What the ranks say of their buffers, where the plans depend on it.
+    agreement: Option<Agreement>,
+    pub plan: Option<CallPlan>,
+}
+
+impl Course {
+    pub fn new(call: CallSpec, input: *const u8, output: *mut u8) -> Course {
+        Course { call, input, output, begun: false, comparison: None, agreement: None, plan: None }
+    }
+}
 
 impl Engine {
     /// Returns when every rank has called it.
@@ -62,19 +81,15 @@ impl Engine {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });
         }
         if call.count == 0 && collective.moves_data() {
-            return self.nothing_to_do(call);
+            // SAFETY: passed on.
+            return unsafe { self.run_course(call, None, input, output) };
         }
         let ResolvedCall { ref sequence, fold, scale, signature, simple, in_place, .. } =
             *self.ready(call)?;
         let (plan, bytes) = sequence.next(call.bytes());
         if !simple || (self.find_alias(call, input, output)? && !in_place) {
-            if self.asks(call) {
-                // SAFETY: passed on.
-                return unsafe { self.call_asking(call, None, input, output) };
-            }
-            let plan = self.plan_call(call, input, output, Agreed::NOTHING)?;
             // SAFETY: passed on.
-            return unsafe { self.run_plan(plan, input, output) };
+            return unsafe { self.run_course(call, None, input, output) };
         }
         self.begin(collective.name(), signature)?;
         if self.selector().check {
@@ -91,45 +106,6 @@ impl Engine {
         if in_place && collective == Collective::Allreduce && scale.is_none() && !self.selector().check {
             self.keep_swap(call, plan);
         }
-        Ok(())
-    }
-
-    /// A call that goes by what buffers all ranks give.
-    ///
-    /// # Safety
-    /// The conditions of [`Engine::call`], or for [`Engine::run_uneven`] where blocks have the lengths `counts`.
-    #[cold]
-    unsafe fn call_asking(
-        &mut self,
-        call: &CallSpec,
-        counts: Option<&[usize]>,
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<(), Error> {
-        let preface = self.preface(call, counts, input, output)?;
-        let Preface { call, ref lengths, .. } = preface;
-        self.begin(call.collective.name(), call.signature(self.reproducible()).of_blocks(lengths))?;
-        if self.selector().check {
-            self.compare(&call, lengths)?;
-        }
-        let mut agreement = self.ask(&preface, input, output);
-        let agreed = self.hear(&mut agreement, Mode::Block).map_err(Stop::into_error)?;
-        let plan = match counts {
-            None => self.plan_call(&call, input, output, agreed),
-            Some(counts) => self.plan_uneven(&call, counts, input, output, agreed),
-        };
-        let plan = plan.inspect_err(|_| self.end())?;
-        // SAFETY: passed on.
-        unsafe { self.carry_out(plan, input, output) }
-    }
-
-    /// A call without elements: checked and counted like any other.
-    fn nothing_to_do(&mut self, call: &CallSpec) -> Result<(), Error> {
-        self.begin(call.collective.name(), call.signature(self.reproducible()))?;
-        if self.selector().check {
-            self.compare(call, &[])?;
-        }
-        self.end();
         Ok(())
     }
 
@@ -153,55 +129,114 @@ impl Engine {
             // SAFETY: passed on; the blocks are of one length.
             return unsafe { self.call(&call, input, output) };
         }
-        if self.asks_uneven(call, counts) {
-            // SAFETY: passed on.
-            return unsafe { self.call_asking(call, Some(counts), input, output) };
-        }
-        let plan = self.plan_uneven(call, counts, input, output, Agreed::NOTHING)?;
         // SAFETY: passed on.
-        unsafe { self.run_plan(plan, input, output) }
+        unsafe { self.run_course(call, Some(counts), input, output) }
     }
 
-    /// Carries a call out, window by window.
+    /// Carries a call out that is not made in one window alone.
     ///
     /// # Safety
-    /// The conditions of the call that was planned.
-    unsafe fn run_plan(&mut self, plan: CallPlan, input: *const u8, output: *mut u8) -> Result<(), Error> {
-        self.begin(plan.call.collective.name(), plan.signature)?;
-        if self.selector().check {
-            self.compare(&plan.call, &plan.lengths)?;
-        }
-        // SAFETY: passed on.
-        unsafe { self.carry_out(plan, input, output) }
-    }
-
-    /// As `run_plan`, for a call that has begun.
-    ///
-    /// # Safety
-    /// The conditions of the call that was planned.
-    unsafe fn carry_out(
+    /// The conditions of [`Engine::call`], or of [`Engine::run_uneven`] where blocks have the lengths `counts`.
+    #[inline(never)]
+    unsafe fn run_course(
         &mut self,
-        plan: CallPlan,
-        mut input: *const u8,
+        call: &CallSpec,
+        counts: Option<&[usize]>,
+        input: *const u8,
         output: *mut u8,
     ) -> Result<(), Error> {
-        if let Some(bytes) = plan.copied {
+        let mut course = Course::new(*call, input, output);
+        // SAFETY: passed on.
+        unsafe { self.advance(&mut course, counts, Mode::Block) }.map_err(Stop::into_error)
+    }
+
+    /// Carries a call on from where it stopped: to its end, or to where it would have to wait. Its blocks have the lengths `counts`, in
+    /// elements, if given; they are looked at until it has plans.
+    ///
+    /// # Safety
+    /// The conditions of [`Engine::run_course`], until it is over.
+    #[inline(always)]
+    pub(super) unsafe fn advance(
+        &mut self,
+        course: &mut Course,
+        counts: Option<&[usize]>,
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        if course.plan.is_none() {
+            let Course { call, input, output, .. } = *course;
+            let asks = match counts {
+                None => self.asks(&call),
+                Some(counts) => self.asks_uneven(&call, counts),
+            };
+            let agreed = if asks { self.open(course, counts, mode)? } else { Agreed::NOTHING };
+            let plan = match counts {
+                None => self.plan_call(&call, input, output, agreed),
+                Some(counts) => self.plan_uneven(&call, counts, input, output, agreed),
+            };
+            if plan.is_err() && asks {
+                self.end();
+            }
+            course.plan = Some(plan?);
+        }
+        let Course { input, output, begun, comparison, plan: Some(plan), .. } = course else { return Ok(()) };
+        if !*begun {
+            *comparison = self.begin_course(&plan.call, plan.signature, &plan.lengths)?;
+            *begun = true;
+        }
+        self.end_comparison(comparison, mode)?;
+        if let Some(bytes) = plan.copied.take() {
             self.reserve_shadow(bytes)?;
             // SAFETY: the caller vouches for the input.
-            input = unsafe { self.shadow_copy(input, bytes) };
+            *input = unsafe { self.shadow_copy(*input, bytes) };
         }
-        let CallPlan { windows, fold, aliased, .. } = plan;
-        let mut left = Left { windows, fold, aliased, run: None };
         // SAFETY: the caller vouches for the buffers.
-        unsafe { self.run_windows(&mut left, input, output, Mode::Block) }.map_err(Stop::into_error)?;
+        unsafe { self.run_windows(&mut plan.left, *input, *output, mode) }?;
         if let Some((scale, elements)) = plan.scale {
+            let by = contributions(plan.call.collective, self.rank(), self.ranks());
             // SAFETY: the output holds so many elements of this type.
-            unsafe {
-                scale(output, elements, contributions(plan.call.collective, self.rank(), self.ranks()))
-            };
+            unsafe { scale(*output, elements, by) };
         }
         self.end();
         Ok(())
+    }
+
+    /// Begins a call, and announces it if calls are compared.
+    fn begin_course(
+        &mut self,
+        call: &CallSpec,
+        signature: CallSignature,
+        lengths: &[usize],
+    ) -> Result<Option<Comparison>, Error> {
+        self.begin(call.collective.name(), signature)?;
+        Ok(self.selector().check.then(|| self.announce(call, lengths)))
+    }
+
+    fn end_comparison(&mut self, comparison: &mut Option<Comparison>, mode: Mode) -> Result<(), Stop> {
+        if let Some(going_on) = comparison {
+            self.compare_on(going_on, mode)?;
+            *comparison = None;
+        }
+        Ok(())
+    }
+
+    /// Begins a call that asks, compares it, and hears what the others say of their buffers.
+    #[cold]
+    fn open(&mut self, course: &mut Course, counts: Option<&[usize]>, mode: Mode) -> Result<Agreed, Stop> {
+        let Course { ref call, input, output, ref mut begun, ref mut comparison, ref mut agreement, .. } =
+            *course;
+        let preface = self.preface(call, counts, input, output)?;
+        if !*begun {
+            let Preface { call, lengths, .. } = &preface;
+            let signature = call.signature(self.reproducible()).of_blocks(lengths);
+            *comparison = self.begin_course(call, signature, lengths)?;
+            *begun = true;
+        }
+        self.end_comparison(comparison, mode)?;
+        let agreement = match agreement {
+            Some(agreement) => agreement,
+            None => agreement.insert(self.ask(&preface, input, output)),
+        };
+        self.hear(agreement, mode)
     }
 }
 

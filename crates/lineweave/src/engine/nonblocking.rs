@@ -1,16 +1,14 @@
 //! Calls that were started: what is known of each, and what is left to do.
 
-use super::call_plan::{CallPlan, Left};
+use super::course::Course;
 use crate::call::{CallSpec, WORDS};
 use crate::error::Error;
-use crate::kernel::{ElementType, ScaleFn};
-use crate::signature::CallSignature;
+use crate::kernel::ElementType;
 use crate::sync::{AtomicBool, Ordering};
 use crate::wait::Rounds;
 use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
@@ -154,72 +152,22 @@ impl Drop for Pairs {
 
 /// A call that was started.
 pub(crate) struct NonblockingCall {
-    pub call: CallSpec,
     pub lengths: Lengths,
-    pub input: *const u8,
-    pub output: *mut u8,
     pub ticket: Arc<RequestState>,
     /// Buffers that must live until it is over.
     pub keep: Option<Arc<dyn Any + Send + Sync>>,
-    pub(super) opening: Option<Prologue>,
-    pub(super) work: Option<RemainingSteps>,
-}
-
-/// Steps that come before a call's plans are known, where the plans depend on an agreement of the ranks.
-pub(super) struct Prologue {
-    pub comparison: Option<Comparison>,
-    pub agreement: Option<Agreement>,
-}
-
-/// Remaining steps of a started call.
-pub(super) struct RemainingSteps {
-    pub call: CallSpec,
-    pub signature: CallSignature,
-    pub left: Left,
-    /// Division of the output at the end: its function, the number of elements, and the divisor.
-    pub scale: Option<(ScaleFn, usize, NonZeroU32)>,
-    /// Bytes of input of which a copy is to be made, because no plan may run in place.
-    pub copied: Option<usize>,
-    pub lengths: Vec<usize>,
-    pub comparison: Option<Comparison>,
-    pub begun: bool,
+    pub(super) course: Course,
 }
 
 impl NonblockingCall {
     pub fn new(
         call: CallSpec,
         lengths: Lengths,
-        buffers: (*const u8, *mut u8),
+        (input, output): (*const u8, *mut u8),
         ticket: Arc<RequestState>,
         keep: Option<Arc<dyn Any + Send + Sync>>,
     ) -> NonblockingCall {
-        NonblockingCall {
-            call,
-            lengths,
-            input: buffers.0,
-            output: buffers.1,
-            ticket,
-            keep,
-            opening: None,
-            work: None,
-        }
-    }
-}
-
-impl RemainingSteps {
-    pub fn of(plan: CallPlan, output_scaled: Option<(ScaleFn, usize, NonZeroU32)>) -> RemainingSteps {
-        let CallPlan { call, signature, windows, fold, copied, aliased, lengths, .. } = plan;
-        let left = Left { windows, fold, aliased, run: None };
-        RemainingSteps {
-            call,
-            signature,
-            left,
-            scale: output_scaled,
-            copied,
-            lengths,
-            comparison: None,
-            begun: false,
-        }
+        NonblockingCall { lengths, ticket, keep, course: Course::new(call, input, output) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Division of a call into windows of plans.
 
-use super::call_plan::{CallPlan, Preface, Windows};
+use super::call_plan::{CallPlan, Left, Preface, Windows};
 use super::nonblocking::Agreed;
 use super::run::{fold_and_scale, Buffers};
 use super::state::Engine;
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Finds plans for a call, or makes them: for shared buffers, if all ranks agreed that theirs are.
-    pub fn plan_call(
+    pub(super) fn plan_call(
         &mut self,
         call: &CallSpec,
         input: *const u8,
@@ -45,16 +45,10 @@ impl Engine {
         if call.root >= self.ranks() {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });
         }
-        let nothing = CallPlan {
-            call: *call,
-            signature: call.signature(self.reproducible()),
-            windows: Windows::Nothing,
-            fold: Buffers::NONE.fold,
-            scale: None,
-            copied: None,
-            aliased: false,
-            lengths: Vec::new(),
-        };
+        let left = Left { windows: Windows::Nothing, fold: Buffers::NONE.fold, aliased: false, run: None };
+        let signature = call.signature(self.reproducible());
+        let nothing =
+            CallPlan { call: *call, signature, left, scale: None, copied: None, lengths: Vec::new() };
         if call.count == 0 && collective.moves_data() {
             return Ok(nothing);
         }
@@ -76,7 +70,8 @@ impl Engine {
         let copied = (blocks && !in_place).then(|| call.input_bytes(self.rank(), self.ranks()));
         // A message without bytes is one window all the same: a barrier.
         let windows = Windows::Even { sequence, at: 0, bytes: call.bytes().max(1) };
-        Ok(CallPlan { windows, fold, scale, copied, aliased: aliased && !blocks, ..nothing })
+        let left = Left { windows, fold, aliased: aliased && !blocks, run: None };
+        Ok(CallPlan { left, scale, copied, ..nothing })
     }
 
     /// Returns whether the plans of a call may run on one buffer.
@@ -125,7 +120,7 @@ impl Engine {
     }
 
     /// As [`Engine::plan_call`], for blocks of these lengths, in elements.
-    pub fn plan_uneven(
+    pub(super) fn plan_uneven(
         &mut self,
         call: &CallSpec,
         counts: &[usize],
@@ -148,10 +143,10 @@ impl Engine {
             uneven = self.uneven(&call, &lengths, false)?;
         }
         let copied = (in_place && copies(&uneven)).then_some(given);
-        let windows = uneven.windows;
+        let left = Left { windows: uneven.windows, fold, aliased: false, run: None };
         let scale = scale.map(|scale| (scale, counts[self.rank()]));
         let signature = call.signature(self.reproducible()).of_blocks(&lengths);
-        Ok(CallPlan { call, signature, windows, fold, scale, copied, aliased: false, lengths })
+        Ok(CallPlan { call, signature, left, scale, copied, lengths })
     }
 
     /// Returns whether the other ranks give what this one takes; `counts` is what all give to all.
