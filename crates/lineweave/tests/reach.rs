@@ -140,7 +140,7 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             if !comm.question(&call).direct || comm.question(&CallSpec { count: 1000, ..call }).direct {
                 return Err("long messages are to be reached, and short ones not".into());
             }
-            let cases = common::shared::calls(comm, &[5000, 20_001, (1 << 18) + 1])?;
+            let cases = common::shared::calls(comm, &[5000, 20_001, (1 << 18) + 1], false)?;
             let blocks = common::calls::blocks_and_scans(comm, &[30_000])?;
             let uneven = common::calls::uneven(comm, &[9999])?;
             let wide = common::calls::wide(comm, &[2000])?;

@@ -31,6 +31,12 @@ pub struct Buffers<T> {
 }
 
 impl<T: Copy> Buffers<T> {
+    /// Returns the input, and the output without its guards.
+    pub fn parts(&mut self) -> (&[T], &mut [T]) {
+        let end = self.output.len() - GUARD;
+        (&self.input, &mut self.output[GUARD..end])
+    }
+
     /// Takes over what others of the same lengths hold.
     pub fn fill_from(&mut self, other: Buffers<T>) {
         self.input.copy_from_slice(&other.input);
@@ -109,21 +115,36 @@ impl Call {
 
     pub fn part(&self, comm: &Communicator, salt: usize) -> Part<'_> {
         let (rank, ranks) = (comm.rank(), comm.ranks());
-        let uneven = |k: usize| (self.n + 3 * k) % (2 * self.n + 1);
-        // In place, ranks take as much as they give.
-        let step = if self.in_place { 1 } else { 2 };
-        let pair = |from: usize, to: usize| uneven((from + step * to) % ranks);
+        let pair = |from: usize, to: usize| self.pair(from, to, ranks);
         let (given, taken) = match (self.uneven, self.collective) {
             (false, _) => (vec![self.n; ranks], vec![self.n; ranks]),
             (true, Collective::Alltoall) => {
                 ((0..ranks).map(|r| pair(rank, r)).collect(), (0..ranks).map(|r| pair(r, rank)).collect())
             }
             (true, _) => {
-                let counts: Vec<usize> = (0..ranks).map(uneven).collect();
+                let counts: Vec<usize> = (0..ranks).map(|k| self.length(k)).collect();
                 (counts.clone(), counts)
             }
         };
         Part { call: Cow::Borrowed(self), rank, ranks, root: self.root % ranks, salt, given, taken }
+    }
+
+    /// Length of the uneven block `k`: all are about as long if the call's number is odd, else some are empty and some far shorter.
+    fn length(&self, k: usize) -> usize {
+        match self.n % 2 {
+            1 => (self.n + 3 * k) % (2 * self.n + 1),
+            _ => self.n * ((5 * k + self.n / 2) % 4) / 2,
+        }
+    }
+
+    /// Length of what one rank gives to another in an alltoall; in place, ranks take as much as they give.
+    fn pair(&self, from: usize, to: usize, ranks: usize) -> usize {
+        let step = if self.in_place { 1 } else { 2 };
+        if self.uneven {
+            self.length((from + step * to) % ranks)
+        } else {
+            self.n
+        }
     }
 }
 
@@ -204,20 +225,7 @@ impl Part<'_> {
 
     /// Where in the input of `rank` the block for this one begins.
     fn given_before(&self, rank: usize) -> usize {
-        let call = Cow::Borrowed(&*self.call);
-        let Part { ranks, root, salt, .. } = *self;
-        let theirs = Part { call, rank, ranks, root, salt, given: Vec::new(), taken: Vec::new() };
-        (0..self.rank).map(|to| theirs.pair(to)).sum()
-    }
-
-    fn pair(&self, to: usize) -> usize {
-        let n = self.call.n;
-        let step = if self.call.in_place { 1 } else { 2 };
-        if self.call.uneven {
-            (n + 3 * ((self.rank + step * to) % self.ranks)) % (2 * n + 1)
-        } else {
-            n
-        }
+        (0..self.rank).map(|to| self.call.pair(rank, to, self.ranks)).sum()
     }
 
     /// In place: where in the buffer input and output begin.
@@ -251,12 +259,10 @@ impl Part<'_> {
     }
 
     /// The call, to be started.
-    pub fn describe<'b, T: Sample>(&self, buffers: &'b mut Buffers<T>) -> Operation<'b> {
+    pub fn describe<'b, T: Sample>(&self, (input, output): (&'b [T], &'b mut [T])) -> Operation<'b> {
         use Collective::*;
         let Call { collective, operator, uneven, in_place, .. } = *self.call;
         let (root, given, taken) = (self.root, &self.given, &self.taken);
-        let end = buffers.output.len() - GUARD;
-        let (input, output) = (&buffers.input[..], &mut buffers.output[GUARD..end]);
         match (in_place, uneven) {
             (true, true) => return Operation::in_place_uneven(collective, operator, output, given, root),
             (true, false) => return Operation::in_place(collective, operator, output, root),
@@ -284,12 +290,14 @@ impl Part<'_> {
     }
 
     /// The call that blocks.
-    pub fn block<T: Sample>(&self, comm: &mut Communicator, buffers: &mut Buffers<T>) -> Result<(), Error> {
+    pub fn block<T: Sample>(
+        &self,
+        comm: &mut Communicator,
+        (input, output): (&[T], &mut [T]),
+    ) -> Result<(), Error> {
         use Collective::*;
         let Call { collective, operator, uneven, in_place, n, .. } = *self.call;
         let (root, given, taken) = (self.root, &self.given, &self.taken);
-        let end = buffers.output.len() - GUARD;
-        let (input, output) = (&buffers.input[..], &mut buffers.output[GUARD..end]);
         let folds = || operator.expect("a fold has an operator");
         match (collective, in_place, uneven) {
             (Barrier, ..) => comm.barrier(),

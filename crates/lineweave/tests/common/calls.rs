@@ -13,7 +13,7 @@ fn made(comm: &mut Communicator, call: &Call, salt: usize) -> Outcome {
     let part = call.part(comm, salt);
     with_type!(call.element, T => {
         let mut buffers = part.buffers::<T>();
-        match part.block(comm, &mut buffers) {
+        match part.block(comm, buffers.parts()) {
             Err(Error::NoPlan { .. }) if std::env::var_os("LINEWEAVE_ALGORITHM").is_some() => return Ok(0),
             made => made.map_err(|e| format!("{call:?}: {e}"))?,
         }

@@ -1,10 +1,10 @@
 //! Buffers in shared memory: plans that use them where they lie, and calls to which all ranks, some, or none give such.
 
-use super::{algorithms_in, contribution, expected, say, Outcome};
+use super::call::Call;
+use super::{algorithms_in, say, Outcome};
 use lineweave::communicator::Communicator;
-use lineweave::{CallSpec, ElementType, Error, Operation, Operator, SharedBuffer};
+use lineweave::{ElementType, Error, Operator, SharedBuffer};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Blocks, Grid};
 
 /// Every algorithm that reaches others' buffers, on shared ones.
 pub fn plans(comm: &mut Communicator, sizes: &[usize]) -> Outcome {
@@ -23,30 +23,41 @@ enum Given {
     /// All but one rank.
     AllBut(usize),
     Inputs,
+    /// All, and rank 0 gives one buffer where others give two.
+    OneInPlace,
 }
 
-/// Every collective with every way of giving shared buffers, as separate buffers and as one, blocking and started.
-pub fn calls(comm: &mut Communicator, counts: &[usize]) -> Outcome {
-    let ranks = comm.ranks();
-    let most = counts.iter().copied().max().unwrap_or(0) * ranks;
+/// Every collective with every way of giving shared buffers, blocking and some started: with blocks of one length, or (`uneven`) of
+/// different ones, as separate buffers and as one.
+pub fn calls(comm: &mut Communicator, counts: &[usize], uneven: bool) -> Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let most = counts.iter().copied().max().unwrap_or(0) * ranks * if uneven { 2 } else { 1 };
     let mut shared = [comm.alloc::<u32>(most).map_err(say)?, comm.alloc::<u32>(most).map_err(say)?];
     let mut private = [vec![0u32; most], vec![0; most]];
     let mut cases = 0;
     for &count in counts {
         for collective in Collective::ALL {
             // Blocks add up.
-            let count = if collective.has_blocks() { count.div_ceil(ranks) } else { count };
-            let root = if collective.rooted() { count % ranks } else { 0 };
-            let operator = collective.folds().then_some(Operator::Sum);
-            let call = CallSpec { collective, element: ElementType::U32, count, operator, root };
-            for given in [Given::All, Given::None, Given::AllBut(count % ranks), Given::Inputs] {
-                for started in [false, true] {
-                    if started && collective != Collective::Allreduce {
+            let n = if collective.has_blocks() && !uneven { count.div_ceil(ranks) } else { count };
+            let calls = Call::each_way(collective, ElementType::U32, Some(Operator::Sum), n);
+            let startable =
+                collective == Collective::Allreduce || uneven && collective == Collective::Allgather;
+            for call in calls.filter(|call| call.uneven == uneven && (uneven || !call.in_place)) {
+                for given in
+                    [Given::All, Given::None, Given::AllBut(n % ranks), Given::Inputs, Given::OneInPlace]
+                {
+                    let one_in_place = given == Given::OneInPlace;
+                    if one_in_place && collective != Collective::Allgather {
                         continue;
                     }
-                    one(comm, &call, given, started, &mut shared, &mut private)
-                        .map_err(|why| format!("{call:?} {given:?}, started {started}: {why}"))?;
-                    cases += 1;
+                    let in_place = call.in_place || one_in_place && rank == 0;
+                    let root = if collective.rooted() { n } else { 0 };
+                    let call = Call { in_place, root, ..call.clone() };
+                    for started in if startable { &[false, true][..] } else { &[false] } {
+                        one(comm, &call, given, *started, &mut shared, &mut private)
+                            .map_err(|why| format!("{given:?}, started {started}: {why}"))?;
+                        cases += 1;
+                    }
                 }
             }
         }
@@ -56,53 +67,33 @@ pub fn calls(comm: &mut Communicator, counts: &[usize]) -> Outcome {
 
 fn one(
     comm: &mut Communicator,
-    call: &CallSpec,
+    call: &Call,
     given: Given,
     started: bool,
-    shared: &mut [SharedBuffer<u32>; 2],
-    private: &mut [Vec<u32>; 2],
+    [a, b]: &mut [SharedBuffer<u32>; 2],
+    [c, d]: &mut [Vec<u32>; 2],
 ) -> Result<(), String> {
-    let (rank, ranks) = (comm.rank(), comm.ranks());
     let mine = match given {
-        Given::All => [true, true],
+        Given::All | Given::OneInPlace => [true, true],
         Given::None => [false, false],
-        Given::AllBut(other) => [rank != other; 2],
+        Given::AllBut(other) => [comm.rank() != other; 2],
         Given::Inputs => [true, false],
     };
-    let blocks = Blocks::Dense;
-    let grid =
-        Grid { collective: call.collective, ranks, root: call.root, bytes: call.bytes(), blocks: &blocks };
-    let (given, taken) = (grid.input_bytes(rank) / 4, grid.output_bytes(rank) / 4);
-    let salt = call.count + usize::from(started);
-    let [a, b] = shared;
-    let [c, d] = private;
+    let part = call.part(comm, call.n + usize::from(started));
+    let mut buffers = part.buffers::<u32>();
+    let (from, to) = buffers.parts();
     let input: &mut [u32] = if mine[0] { a } else { c };
     let output: &mut [u32] = if mine[1] { b } else { d };
-    // A broadcast has one buffer at each rank.
-    let taken = if call.collective == Collective::Bcast { call.count } else { taken };
-    for (i, place) in input[..given].iter_mut().enumerate() {
-        *place = contribution(rank, i, salt);
+    let (input, output) = (&mut input[..from.len()], &mut output[..to.len()]);
+    input.copy_from_slice(from);
+    output.copy_from_slice(to);
+    match started {
+        false => part.block(comm, (input, output)),
+        true => comm.scope(|scope| scope.start(part.describe((input, output)))?.wait()),
     }
-    output[..taken].fill(7);
-    let expected = expected(&grid, rank, salt, output[..taken].to_vec());
-    let (from, to) = (input.as_ptr().cast::<u8>(), output.as_mut_ptr().cast::<u8>());
-    if started {
-        let (input, output) = (&input[..given], &mut output[..taken]);
-        let operation = Operation::allreduce(input, output, Operator::Sum);
-        comm.scope(|scope| scope.start(operation)?.wait()).map_err(say)?;
-    } else {
-        // SAFETY: both buffers are as long as the collective needs.
-        unsafe { comm.call(call, from, to) }.map_err(say)?;
-    }
-    if call.collective == Collective::Bcast && rank == call.root {
-        return Ok(());
-    }
-    match output[..taken].iter().zip(&expected).position(|(found, wanted)| found != wanted) {
-        None => Ok(()),
-        Some(i) => {
-            Err(format!("rank {rank} of {ranks}: element {i} is {}, expected {}", output[i], expected[i]))
-        }
-    }
+    .map_err(say)?;
+    to.copy_from_slice(output);
+    part.check(&buffers)
 }
 
 /// Calls in place, and what is refused.

@@ -17,7 +17,7 @@ pub fn calls(n: usize) -> Vec<Call> {
 }
 
 pub fn start(part: &Part, comm: &mut Communicator) -> Result<Request<Buffers<u32>>, String> {
-    comm.start(part.buffers(), |buffers| part.describe(buffers)).map_err(say)
+    comm.start(part.buffers(), |buffers| part.describe(buffers.parts())).map_err(say)
 }
 
 /// Every call, all outstanding at once, and waited for in an order of each rank's own; then one after the other, with calls that block in between.

@@ -63,18 +63,18 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         }
         "mixed" => count(common::mixed(comm, 400)),
         "shared plans" => count(common::shared::plans(comm, &[0, 1, 13, 3001])),
-        "shared" => count(common::shared::calls(comm, &[0, 1, 20_001]).and_then(|done| {
+        "shared" => count(common::shared::calls(comm, &[0, 1, 20_001], false).and_then(|done| {
             Ok(done + common::shared::in_place(comm, &[3, 20_001])? + common::shared::given_back(comm, 20)?)
         })),
         // The window, an element less and one more, and several windows.
         "shared around" => {
-            count(common::shared::calls(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1, 700_001]))
+            count(common::shared::calls(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1, 700_001], false))
         }
         // Longer than what a call asks from.
         "shared uneven" => {
-            count(Ok(common::uneven::overlaps(comm)? + common::uneven::shared(comm, &[13, 40_000])?))
+            count(Ok(common::uneven::overlaps(comm)? + common::shared::calls(comm, &[13, 40_000], true)?))
         }
-        "shared few" => count(common::shared::calls(comm, &[4097])),
+        "shared few" => count(common::shared::calls(comm, &[4097], false)),
         "children" => {
             // Ranks are in communicators of different sizes.
             let mut most = [children::every_kind(comm)? as u64 + children::again(comm)? as u64];
@@ -124,7 +124,7 @@ fn several() -> i32 {
     assert!(beyond.contains("it belongs to another process") || beyond.contains("no such rank"), "{beyond}");
     let work = &|rank: usize| -> Result<usize, String> {
         let mut comm = members.join(rank).map_err(|e| e.to_string())?;
-        let done = common::mixed(&mut comm, 60)? + common::shared::calls(&mut comm, &[1, 9001])?;
+        let done = common::mixed(&mut comm, 60)? + common::shared::calls(&mut comm, &[1, 9001], false)?;
         // The threads of a process are a communicator of threads.
         let here = mine.clone().collect::<Vec<_>>();
         let mut part = comm.create_group(&here).map_err(|e| e.to_string())?;

@@ -149,7 +149,7 @@ fn blocking(comm: &mut Communicator, call: &Call, salt: usize, times: usize) -> 
         let part = call.part(comm, salt + turn);
         with_type!(call.element, T => {
             let mut buffers = part.buffers::<T>();
-            part.block(comm, &mut buffers).map_err(|e| format!("{call:?}: {e}"))?;
+            part.block(comm, buffers.parts()).map_err(|e| format!("{call:?}: {e}"))?;
             part.check(&buffers)?;
         });
     }
@@ -160,7 +160,7 @@ fn blocking(comm: &mut Communicator, call: &Call, salt: usize, times: usize) -> 
 fn start_one(comm: &mut Communicator, call: &Call) -> Result<u64, String> {
     let part = call.part(comm, 1);
     with_type!(call.element, T => {
-        let request = comm.start(part.buffers::<T>(), |b| part.describe(b)).map_err(say)?;
+        let request = comm.start(part.buffers::<T>(), |b| part.describe(b.parts())).map_err(say)?;
         part.check(&request.wait().map_err(say)?)?;
     });
     Ok(1)
@@ -196,7 +196,7 @@ fn started(comm: &mut Communicator, calls: &[Call], random: &mut Random) -> Resu
         let call = &calls[random.below(calls.len())];
         let part = call.part(comm, random.below(1000));
         with_type!(call.element, T => {
-            let request = comm.start(part.buffers::<T>(), |b| part.describe(b)).map_err(say)?;
+            let request = comm.start(part.buffers::<T>(), |b| part.describe(b.parts())).map_err(say)?;
             pending.push(Box::new(Started { part, request }));
         });
     }
@@ -223,7 +223,7 @@ fn persistent(comm: &mut Communicator, calls: &[Call], random: &mut Random) -> R
     with_type!(call.element, T => {
         let first = call.part(comm, salt).into_owned();
         let mut prepared: Persistent<Buffers<T>> =
-            comm.init(first.buffers::<T>(), move |b| first.describe(b)).map_err(say)?;
+            comm.init(first.buffers::<T>(), move |b| first.describe(b.parts())).map_err(say)?;
         for turn in 0..times {
             let part = call.part(comm, salt + turn);
             prepared.buffers().map_err(say)?.fill_from(part.buffers::<T>());
@@ -242,8 +242,8 @@ fn borrowed(comm: &mut Communicator, calls: &[Call], random: &mut Random) -> Res
     with_type!(call.element, T => {
         let [mut a, mut b] = [parts[0].buffers::<T>(), parts[1].buffers::<T>()];
         comm.scope(|scope| {
-            let first = scope.start(parts[0].describe(&mut a))?;
-            let second = scope.start(parts[1].describe(&mut b))?;
+            let first = scope.start(parts[0].describe(a.parts()))?;
+            let second = scope.start(parts[1].describe(b.parts()))?;
             second.wait().and(first.wait())
         }).map_err(say)?;
         parts[0].check(&a)?;

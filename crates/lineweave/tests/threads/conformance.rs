@@ -115,7 +115,7 @@ fn uneven_blocks_are_right_on_threads() {
     cases += run(3, |comm| common::calls::uneven(comm, &[200_001]));
     for ranks in [2, 3, 5] {
         cases += run(ranks, |comm| {
-            Ok(common::uneven::overlaps(comm)? + common::uneven::shared(comm, &[13, 9001])?)
+            Ok(common::uneven::overlaps(comm)? + common::shared::calls(comm, &[13, 9000], true)?)
         });
     }
     // More sets of lengths than are kept.
@@ -144,7 +144,7 @@ fn wide_elements_and_own_operators_are_right_on_threads() {
 fn shared_buffers_are_used_on_threads() {
     let mut cases = 0;
     for ranks in 1..=17 {
-        cases += run(ranks, |comm| common::shared::calls(comm, &[0, 1, 2049]));
+        cases += run(ranks, |comm| common::shared::calls(comm, &[0, 1, 2049], false));
     }
     for ranks in [1, 2, 5] {
         cases += run(ranks, |comm| {

@@ -112,7 +112,7 @@ fn persistent_calls_are_started_again() {
             for part in &parts {
                 let again = part.clone().into_owned();
                 calls.push(
-                    comm.init(part.buffers::<u32>(), move |b| again.describe(b))
+                    comm.init(part.buffers::<u32>(), move |b| again.describe(b.parts()))
                         .map_err(|e| e.to_string())?,
                 );
             }
