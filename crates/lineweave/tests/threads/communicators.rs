@@ -3,19 +3,13 @@
 #[path = "../common/children.rs"]
 mod children;
 
-use crate::common;
+use crate::run;
 use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operator};
 use lineweave_core::topology::{Cpu, Level};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
-
-fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
-    let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
-    let counts: Vec<usize> = outcomes.into_iter().map(|o| o.unwrap_or_else(|why| panic!("{why}"))).collect();
-    counts.into_iter().max().unwrap_or(0)
-}
 
 #[test]
 fn every_kind_of_communicator_is_right_on_threads() {

@@ -1,16 +1,12 @@
 //! Threads: every algorithm, every type and operator, and calls in mixed order, against references.
 
-use crate::common;
+use crate::{common, most, run};
 use lineweave::settings::Settings;
-use lineweave::team::{self, Team, TeamConfig};
+use lineweave::team::{Team, TeamConfig};
 use lineweave::{Error, Operator};
 use std::time::Duration;
 
-fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
-    count(team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs"))
-}
-
-/// The same with an algorithm for every allreduce.
+/// [`run`] with an algorithm for every allreduce.
 fn run_forced(
     algorithm: &str,
     ranks: usize,
@@ -18,23 +14,12 @@ fn run_forced(
 ) -> usize {
     let team =
         Team::with(TeamConfig::new(ranks, &forced(algorithm)).expect("a configuration")).expect("a team");
-    count(team.threads(|mut comm| Ok(f(&mut comm))).expect("the team runs"))
+    most(team.threads(|mut comm| Ok(f(&mut comm))).expect("the team runs"))
 }
 
 fn forced(algorithm: &str) -> Settings {
     let forced = ("LINEWEAVE_ALGORITHM".to_owned(), format!("allreduce={algorithm}"));
     Settings::read([forced]).expect("it is in the table").0
-}
-
-fn count(outcomes: Vec<common::Outcome>) -> usize {
-    let mut cases = 0;
-    for outcome in outcomes {
-        match outcome {
-            Ok(n) => cases = n,
-            Err(why) => panic!("{why}"),
-        }
-    }
-    cases
 }
 
 #[test]

@@ -7,6 +7,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+use lineweave::{team, Communicator};
+
 mod communicators;
 mod conformance;
 mod late;
@@ -15,3 +17,13 @@ mod reproducible;
 mod requests;
 mod rounding;
 mod stress;
+
+/// Runs cases on a team of threads; returns the number of them.
+fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
+    most(team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs"))
+}
+
+/// Returns the cases of the rank with the most of them.
+fn most(outcomes: Vec<common::Outcome>) -> usize {
+    outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|why| panic!("{why}"))).max().unwrap_or(0)
+}

@@ -3,7 +3,7 @@
 #[path = "../common/started.rs"]
 mod started;
 
-use crate::common;
+use crate::run;
 use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operation, Operator, Request};
@@ -12,12 +12,6 @@ use std::pin::pin;
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake};
 use std::time::{Duration, Instant};
-
-fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
-    let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
-    let counts: Vec<usize> = outcomes.into_iter().map(|o| o.unwrap_or_else(|why| panic!("{why}"))).collect();
-    counts[0]
-}
 
 /// A contribution and the sum.
 type Sum = Request<(Vec<u64>, Vec<u64>)>;
