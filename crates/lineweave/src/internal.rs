@@ -17,17 +17,17 @@ use crate::tuning::Chosen;
 impl Communicator {
     /// Changes how this rank waits.
     pub fn set_wait_budget(&mut self, budget: Budget) {
-        self.engine().set_wait_budget(budget);
+        self.engine().transport.waiter.set_budget(budget);
     }
 
     /// Returns the wait budget of this rank.
     pub fn wait_budget(&mut self) -> Budget {
-        self.engine().wait_budget()
+        self.engine().transport.waiter.budget()
     }
 
     /// Sets whether waits take the lines of the next bank, and returns whether they did.
     pub fn set_ahead(&mut self, ahead: bool) -> bool {
-        self.engine().set_ahead(ahead)
+        std::mem::replace(&mut self.engine().selector.ahead, ahead)
     }
 
     /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the

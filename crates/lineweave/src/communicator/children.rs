@@ -126,7 +126,7 @@ impl Communicator {
         let rank = self.rank;
         let leads = members.as_ref().filter(|members| members[0] == rank);
         let found = |members: &Vec<usize>| {
-            let places = self.engine_ref().selector().places_of(members);
+            let places = self.engine_ref().selector.places_of(members);
             self.segment.found(members.len(), places)
         };
         let found = leads.map(found).transpose();

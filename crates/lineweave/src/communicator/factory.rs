@@ -44,11 +44,11 @@ impl Communicator {
         let of = |&r: &usize| (self.segment.pid(r), self.segment.process(r));
         CommunicatorFactory {
             segment: Arc::clone(&self.segment),
-            group: engine.group(),
+            group: Arc::clone(&engine.group),
             rank: self.rank,
             processes: everybody.iter().map(of).collect(),
-            selector: Mutex::new(engine.selector().of_members(&everybody, engine.selector().direct())),
-            transport_config: engine.transport_config(),
+            selector: Mutex::new(engine.selector.of_members(&everybody, engine.selector.direct())),
+            transport_config: engine.transport.transport_config(),
             // Relaxed: a preference.
             helped: self.shared.helped.load(Ordering::Relaxed),
         }
@@ -163,7 +163,7 @@ impl CommunicatorFactory {
             drop(template);
             let group = Arc::clone(&self.group);
             let mut engine = Engine::of_child(child, rank, self.transport_config, selector, group);
-            engine.set_progress_hook(hook());
+            engine.transport.waiter.set_hook(hook());
             Communicator::of(engine, self.helped)
         };
         Ok(made.into_iter().map(communicator).collect())

@@ -4,11 +4,11 @@
 //! blocks.
 
 mod children;
-mod p2p_operation;
 // For tests/loom.rs.
 #[doc(hidden)]
 pub mod ownership;
 mod pending;
+mod p2p_operation;
 mod plans;
 mod factory;
 
@@ -79,7 +79,7 @@ impl Communicator {
     }
 
     fn of(engine: Engine, helped: bool) -> Communicator {
-        let (segment, rank) = (engine.shared_segment(), engine.rank());
+        let (segment, rank) = (Arc::clone(&engine.segment), engine.rank());
         let shared = Arc::new(LockedEngine::new(engine, helped));
         Communicator { shared, segment, rank, lent: Cell::new(false), window: 0, pending: None }
     }
@@ -230,12 +230,12 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
-        self.engine().set_progress_hook(hook);
+        self.engine().transport.waiter.set_hook(hook);
     }
 
     /// Sets who is told when a wait lasts long, and may end it: [`WaitCallback`] has an example.
     pub fn set_wait_callback(&mut self, wait_callback: Option<Box<dyn WaitCallback>>) {
-        self.engine().set_wait_callback(wait_callback);
+        self.engine().transport.watch.set_wait_callback(wait_callback);
     }
 
     /// Changes how long a wait may last; nothing for no limit. `LINEWEAVE_TIMEOUT` says what holds at first. A call that waited as long
@@ -254,7 +254,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
-        self.engine().set_timeout(limit);
+        self.engine().transport.watch.set_limit(limit);
     }
 
     /// Leaves the team as one who failed: peers that wait for this rank, or will, get [`Error::PeerLost`] at once.
@@ -310,7 +310,7 @@ impl Communicator {
     /// Returns whether its ranks reach each other's memory by cross-memory attach: they are in several processes, `LINEWEAVE_CMA` and the
     /// profile ask for it, and the kernel permits it to all of them.
     pub fn cross_memory(&self) -> bool {
-        self.engine_ref().selector().attach()
+        self.engine_ref().selector.attach()
     }
 
     /// Makes long calls go by cross-memory attach where that is possible and predicted or measured to be faster, or stops that; returns

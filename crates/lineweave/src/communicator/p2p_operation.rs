@@ -52,8 +52,8 @@ impl Communicator {
             match engine.try_p2p(operation, p2p_operation, rounds.due(Instant::now())) {
                 Ok(None) if !waits => {
                     waits = true;
-                    engine.watch().forget();
-                    engine.watch().begin();
+                    engine.transport.watch.forget();
+                    engine.transport.watch.begin();
                 }
                 Ok(None) => {}
                 Ok(Some(done)) => break Some(Ok(done)),
@@ -63,7 +63,7 @@ impl Communicator {
             pause(&mut backoff);
         };
         if waits {
-            self.with_engine(|engine| engine.watch().end());
+            self.with_engine(|engine| engine.transport.watch.end());
         }
         outcome
     }

@@ -82,7 +82,7 @@ impl Communicator {
         let p2p = std::mem::take(&mut locked.p2p);
         drop(locked);
         self.pending = None;
-        self.with_engine(|engine| engine.give_post(p2p));
+        self.with_engine(|engine| engine.p2p = p2p);
         true
     }
 
@@ -93,8 +93,8 @@ impl Communicator {
         }
         let (segment, rank) = (Arc::clone(&self.segment), self.rank);
         let (waiter, p2p) = self.with_engine(|engine| {
-            let transport_config = engine.transport_config();
-            (Waiter::new(transport_config.budget, transport_config.order), engine.take_post())
+            let transport_config = engine.transport.transport_config();
+            (Waiter::new(transport_config.budget, transport_config.order), std::mem::take(&mut engine.p2p))
         });
         let made = Arc::new(SharedPending(Mutex::new(PendingMessages::new(segment, rank, waiter, p2p))));
         self.pending = Some(Arc::clone(&made));
@@ -204,8 +204,8 @@ impl Communicator {
             turns += 1;
             if turns == SHORT {
                 self.with_engine(|engine| {
-                    engine.watch().forget();
-                    engine.watch().begin();
+                    engine.transport.watch.forget();
+                    engine.transport.watch.begin();
                 });
             }
             if turns >= SHORT {
@@ -219,7 +219,7 @@ impl Communicator {
             pause(&mut backoff);
         };
         if turns >= SHORT {
-            self.with_engine(|engine| engine.watch().end());
+            self.with_engine(|engine| engine.transport.watch.end());
         }
         outcome
     }
@@ -240,7 +240,7 @@ impl Communicator {
             if let (Err(error), Some(pending)) = (&looked, &self.pending) {
                 pending.lock().end_one(&message.delivery, error);
             }
-            self.with_engine(|engine| engine.watch().settle());
+            self.with_engine(|engine| engine.transport.watch.settle());
             looked?;
         }
         Ok(None)

@@ -3,7 +3,7 @@
 use super::{Buffers, Communicator, PlanId, Planner};
 use crate::call::CallSpec;
 use crate::error::Error;
-use crate::kernel::{CopyPolicy, Element};
+use crate::kernel::{Copier, CopyPolicy, Element};
 use crate::tuning::Chosen;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Plan;
@@ -13,7 +13,7 @@ use lineweave_core::topology::Shape;
 impl Communicator {
     /// Changes how this rank copies.
     pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
-        self.engine().set_copy_policy(copy);
+        self.engine().transport.copy = Copier::new(copy);
     }
 
     /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.

@@ -27,8 +27,8 @@ impl Engine {
     #[inline]
     pub(crate) fn asks(&self, call: &CallSpec) -> bool {
         self.heaps.asks
-            && !self.selector().direct()
-            && call.bytes() >= self.selector().ask_from()
+            && !self.selector.direct()
+            && call.bytes() >= self.selector.ask_from()
             && self.ranks() > 1
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Course {
     output: *mut u8,
     begun: bool,
     comparison: Option<Comparison>,
-    /// What the ranks say of their buffers, where the plans depend on it.
+    /// The question about the buffers of all ranks, if the plans depend on it.
     agreement: Option<Agreement>,
     pub plan: Option<CallPlan>,
 }
@@ -48,7 +48,7 @@ impl Engine {
     fn barrier_anew(&mut self) -> Result<(), Error> {
         // SAFETY: a barrier touches no buffer.
         unsafe { self.call(&CallSpec::BARRIER, std::ptr::null(), std::ptr::null_mut()) }?;
-        if !self.selector().check {
+        if !self.selector.check {
             self.keep_exchange(true);
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Engine {
             return unsafe { self.run_course(call, None, input, output) };
         }
         self.begin(collective.name(), signature)?;
-        if self.selector().check {
+        if self.selector.check {
             self.compare(call, &[])?;
         }
         // SAFETY: passed on.
@@ -103,7 +103,7 @@ impl Engine {
         }
         self.end();
         // When it is called again, it may be in place.
-        if in_place && collective == Collective::Allreduce && scale.is_none() && !self.selector().check {
+        if in_place && collective == Collective::Allreduce && scale.is_none() && !self.selector.check {
             self.keep_swap(call, plan);
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Engine {
         lengths: &[usize],
     ) -> Result<Option<Comparison>, Error> {
         self.begin(call.collective.name(), signature)?;
-        Ok(self.selector().check.then(|| self.announce(call, lengths)))
+        Ok(self.selector.check.then(|| self.announce(call, lengths)))
     }
 
     fn end_comparison(&mut self, comparison: &mut Option<Comparison>, mode: Mode) -> Result<(), Stop> {

@@ -12,37 +12,36 @@ use super::transport::{ProcessGroup, Transport, TransportConfig};
 use crate::choose::{PlanBudget, PlanSelector};
 use crate::compile::PlanId;
 use crate::error::{Error, Loss};
-use crate::failure_detector::{FailureDetector, WaitCallback};
 use crate::flag;
-use crate::kernel::{take_panic, Copier, CopyPolicy};
+use crate::kernel::take_panic;
 use crate::p2p::P2pEngine;
 use crate::segment::{RankState, Segment, Setup, COUNTER_BYTES};
 use crate::signature::CallSignature;
 use crate::sync::AtomicU64;
-use crate::wait::{Between, Budget, Interrupted, ProgressHook};
+use crate::wait::{Between, Interrupted};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Engine of one rank, and all that it needs.
 pub(crate) struct Engine {
-    pub(super) segment: Arc<Segment>,
+    pub(crate) segment: Arc<Segment>,
     pub(super) rank: usize,
-    pub(super) group: Arc<ProcessGroup>,
+    pub(crate) group: Arc<ProcessGroup>,
     /// Count of the last announcement that was taken from each rank that made any for this one.
     pub(super) announced: HashMap<usize, u64>,
-    pub(super) transport: Transport,
+    pub(crate) transport: Transport,
     pub(super) banks: Banks,
     pub(super) plans: Plans,
     /// Heaps with shared buffers, and the number of times that ranks asked each other for them.
     pub(super) heaps: Heaps,
-    pub(super) selector: PlanSelector,
+    pub(crate) selector: PlanSelector,
     pub(super) calls: Calls,
     pub(super) repeat: FastPath,
     pub(super) health: Health,
     pub(super) started: Started,
     /// Messages between two ranks.
-    pub(super) p2p: P2pEngine,
+    pub(crate) p2p: P2pEngine,
 }
 
 // SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
@@ -89,21 +88,6 @@ impl Engine {
         self.segment.ranks()
     }
 
-    /// Sets a function to be called while this rank waits, so that a host library can progress.
-    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
-        self.transport.waiter.set_hook(hook);
-    }
-
-    /// Sets who is told when a wait lasts long, and may end it.
-    pub fn set_wait_callback(&mut self, wait_callback: Option<Box<dyn WaitCallback>>) {
-        self.transport.watch.set_wait_callback(wait_callback);
-    }
-
-    /// Changes how long a wait may last; nothing for no limit.
-    pub fn set_timeout(&mut self, limit: Option<Duration>) {
-        self.transport.watch.set_limit(limit);
-    }
-
     /// Leaves the team as one who failed, see `Communicator::abandon`.
     pub(crate) fn give_up_team(&mut self, why: &str) {
         self.cool();
@@ -116,58 +100,10 @@ impl Engine {
         self.health.failed.as_deref()
     }
 
-    /// Changes how this rank waits.
-    pub fn set_wait_budget(&mut self, budget: Budget) {
-        self.transport.waiter.set_budget(budget);
-    }
-
-    /// Returns the wait budget of this rank.
-    pub fn wait_budget(&self) -> Budget {
-        self.transport.waiter.budget()
-    }
-
     /// Returns the instruction between two looks of an exchange that is compiled into its caller.
     #[inline(always)]
     pub(crate) fn between(&self) -> Between {
         self.transport.waiter.between()
-    }
-
-    /// Changes how this rank copies.
-    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
-        self.transport.copy = Copier::new(copy);
-    }
-
-    /// Changes whether plans that are prepared from now on take the lines of their next run ahead, for measuring; whether they did.
-    pub(crate) fn set_ahead(&mut self, ahead: bool) -> bool {
-        std::mem::replace(&mut self.selector.ahead, ahead)
-    }
-
-    /// Shares of what communicators of its ranks are made with.
-    pub(crate) fn shared_segment(&self) -> Arc<Segment> {
-        Arc::clone(&self.segment)
-    }
-
-    pub(crate) fn group(&self) -> Arc<ProcessGroup> {
-        Arc::clone(&self.group)
-    }
-
-    /// Returns the settings by which this rank waits and copies.
-    pub(crate) fn transport_config(&self) -> TransportConfig {
-        self.transport.transport_config()
-    }
-
-    /// Returns the failure detector, which watches over this rank's peers.
-    pub(crate) fn watch(&mut self) -> &mut FailureDetector {
-        &mut self.transport.watch
-    }
-
-    /// Hands its ends of the rings of messages over, until [`Engine::give_post`].
-    pub(crate) fn take_post(&mut self) -> P2pEngine {
-        std::mem::take(&mut self.p2p)
-    }
-
-    pub(crate) fn give_post(&mut self, p2p: P2pEngine) {
-        self.p2p = p2p;
     }
 
     /// Returns the memory that this rank's communicator takes.
@@ -271,14 +207,6 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn end(&mut self) {
         self.health.busy = false;
-    }
-
-    pub(crate) fn selector(&self) -> &PlanSelector {
-        &self.selector
-    }
-
-    pub(crate) fn book_mut(&mut self) -> &mut PlanSelector {
-        &mut self.selector
     }
 
     /// [`Engine::wait_word`], or only a look.

@@ -34,7 +34,7 @@ pub(crate) struct TransportConfig {
 }
 
 /// One rank's ways to the others.
-pub(super) struct Transport {
+pub(crate) struct Transport {
     pub waiter: Waiter,
     pub watch: FailureDetector,
     pub copy: Copier,
