@@ -10,14 +10,15 @@
 //!    them finds the other was there, and the sender does not return while somebody copies.
 //! 4. A receiver that asks for nothing takes nothing: the ring fills up, and the sender waits.
 //!
-//! A blocking call is a [`P2pOperation`] (`p2p_operation.rs`); nonblocking messages are [`PendingMessages`] (`pending.rs`).
+//! A blocking call is an [`Exchange`] (`p2p_operation.rs`); nonblocking messages, and messages beside started calls, are
+//! [`PendingMessages`] (`pending.rs`).
 
 mod cell;
 mod p2p_operation;
 mod kept;
 mod pending;
 
-pub(crate) use p2p_operation::{on_peer, Exchange, FlagWait, P2pOperation, Stopped, Watching};
+pub(crate) use p2p_operation::{on_peer, Exchange, Stopped, Watching};
 pub(crate) use pending::{Delivery, PendingMessages};
 
 use crate::error::Error;
@@ -170,7 +171,8 @@ impl Source {
 }
 
 impl P2pContext<'_> {
-    fn wait(
+    /// Waits for a word of the memory of `home`, and watches over the one rank that matters.
+    pub fn wait(
         &mut self,
         flag: &AtomicU64,
         value: u64,

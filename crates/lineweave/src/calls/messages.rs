@@ -133,14 +133,15 @@ impl Communicator {
         tag: u32,
     ) -> Result<(), Error> {
         let out = self.outgoing(rank, tag, start, bytes)?;
-        if self.has_parcels() {
+        if self.goes_beside() {
+            self.expect_room(&out)?;
             // SAFETY: the caller's, and it is over when this returns.
             let message = unsafe { self.start_sending(out, rank, tag) }?;
             return self.wait_message(&message).map(|_| ());
         }
         // SAFETY: the caller's, and it is over when this returns.
-        let mut exchange = unsafe { Exchange::new(Some(out), None) };
-        self.do_p2p("send", &mut exchange).map(|_| ())
+        let exchange = unsafe { Exchange::new(Some(out), None) };
+        self.engine().exchange("send", exchange).map(|_| ())
     }
 
     /// [`Communicator::recv`] of raw bytes: at most `room` of them; returns how many came.
@@ -158,14 +159,14 @@ impl Communicator {
         tag: u32,
     ) -> Result<usize, Error> {
         let want = self.incoming(rank, tag, start, room)?;
-        if self.has_parcels() {
+        if self.goes_beside() {
             // SAFETY: the caller's, and it is over when this returns.
             let message = unsafe { self.start_receiving(want, rank, tag) }?;
             return self.wait_message(&message);
         }
         // SAFETY: the caller's, and it is over when this returns.
-        let mut exchange = unsafe { Exchange::new(None, Some(want)) };
-        self.do_p2p("recv", &mut exchange)
+        let exchange = unsafe { Exchange::new(None, Some(want)) };
+        self.engine().exchange("recv", exchange)
     }
 
     /// [`Communicator::sendrecv`] of raw bytes: start, length, rank and tag of either message.
@@ -182,7 +183,10 @@ impl Communicator {
     ) -> Result<usize, Error> {
         let out = self.outgoing(to, send_tag, start, bytes)?;
         let want = self.incoming(from, recv_tag, room_start, room)?;
-        if self.has_parcels() {
+        if self.goes_beside() {
+            if from != self.rank() {
+                self.expect_room(&out)?;
+            }
             // SAFETY: the caller's, and both are over when this returns, in whatever way.
             let sent = unsafe { self.start_sending(out, to, send_tag) }?;
             // SAFETY: as above.
@@ -192,8 +196,8 @@ impl Communicator {
             return received;
         }
         // SAFETY: the caller's, and it is over when this returns.
-        let mut exchange = unsafe { Exchange::new(Some(out), Some(want)) };
-        self.do_p2p("sendrecv", &mut exchange)
+        let exchange = unsafe { Exchange::new(Some(out), Some(want)) };
+        self.engine().exchange("sendrecv", exchange)
     }
 
     /// Starts [`Communicator::send_bytes`]: it is carried on whenever this rank waits or tests, in whatever call, and by the

@@ -5,8 +5,8 @@
 
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::flag;
 use crate::kernel::{copy, Element};
-use crate::p2p::FlagWait;
 use crate::segment::Geometry;
 use lineweave_core::collective::Collective;
 
@@ -206,7 +206,13 @@ impl Communicator {
     /// ```
     pub fn flag_wait(&mut self, flag: usize, value: u64) -> Result<(), Error> {
         self.is_flag("flag_wait", self.rank(), flag)?;
-        self.do_p2p("flag_wait", &mut FlagWait { flag, value })
+        if !self.has_calls() {
+            return self.engine().wait_flag(flag, value);
+        }
+        self.with_engine(|engine| engine.expect_usable())?;
+        self.await_beside("flag_wait", None, |comm| {
+            flag::reached(comm.segment().window_flag(comm.rank(), flag), value).then_some(Ok(()))
+        })
     }
 
     fn expect_own(&self) -> Result<(), Error> {

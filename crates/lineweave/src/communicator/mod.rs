@@ -8,7 +8,6 @@ mod children;
 #[doc(hidden)]
 pub mod ownership;
 mod pending;
-mod p2p_operation;
 mod plans;
 mod factory;
 

@@ -176,7 +176,7 @@ impl EngineGuard<'_> {
         engine.carry_on(mode, until, &mut self.wakers);
     }
 
-    fn is_left(&mut self) -> bool {
+    pub fn is_left(&mut self) -> bool {
         self.engine().has_started()
     }
 }

@@ -1,12 +1,14 @@
 //! Messages that are started and waited for later: who carries them on, and who waits.
 //!
 //! While there are any, the rank's ends of the rings are with them, behind a lock, so that whoever waits in whatever call of this
-//! thread, and the helper thread, can carry them on; calls that send or receive meanwhile line up behind them. When there are none
+//! thread, and the helper thread, can carry them on; calls that send or receive meanwhile line up behind them, and so they do while
+//! collectives are started and not over. When there are none
 //! any more, the next such call takes the rings back, and needs no lock again.
 
 use super::ownership::pause;
 use super::Communicator;
 use crate::backoff::Backoff;
+use crate::engine::{Engine, Mode};
 use crate::error::Error;
 use crate::p2p::{Delivery, PendingMessages, RecvOp, SendOp};
 use crate::progress::{self, Progress, Progressed};
@@ -65,9 +67,39 @@ impl Message {
 }
 
 impl Communicator {
+    /// Does something with the engine, between steps of whoever carries started calls on.
+    pub(crate) fn with_engine<T>(&mut self, f: impl FnOnce(&mut Engine) -> T) -> T {
+        if self.has_started() {
+            if let Some(mut held) = self.shared.hold() {
+                return f(held.engine());
+            }
+        }
+        f(self.engine())
+    }
+
+    /// Returns whether messages line up behind started ones, or go beside started calls: the other rank may make those only
+    /// after it has the message.
+    #[inline]
+    pub(crate) fn goes_beside(&mut self) -> bool {
+        self.has_parcels() || self.has_calls()
+    }
+
+    /// Returns whether started calls are not over, after carrying them on a little.
+    #[inline]
+    pub(crate) fn has_calls(&mut self) -> bool {
+        self.has_started() && self.carry_on()
+    }
+
+    #[cold]
+    fn carry_on(&mut self) -> bool {
+        let Some(mut held) = self.shared.hold() else { return false };
+        held.carry_on(Mode::Poll, None);
+        held.is_left()
+    }
+
     /// Returns whether the rings are with pending messages that are not over; takes them back when all are.
     #[inline]
-    pub(crate) fn has_parcels(&mut self) -> bool {
+    fn has_parcels(&mut self) -> bool {
         self.pending.is_some() && !self.take_rings_back()
     }
 
@@ -189,8 +221,14 @@ impl Communicator {
         }
     }
 
+    /// Checks that a message to oneself that is waited for will not be waited for in vain.
+    pub(crate) fn expect_room(&mut self, out: &SendOp) -> Result<(), Error> {
+        self.with_engine(|engine| engine.expect_usable())?;
+        self.shared_pending().lock().fits_oneself(out)
+    }
+
     /// Polls, and looks now and then whether the peer is there.
-    fn await_beside<T>(
+    pub(crate) fn await_beside<T>(
         &mut self,
         operation: &'static str,
         peer: Option<usize>,
@@ -210,7 +248,7 @@ impl Communicator {
             }
             if turns >= SHORT {
                 if let Some(waited) = rounds.due(Instant::now()) {
-                    let look = |engine: &mut super::Engine| engine.look_beside(operation, peer, waited);
+                    let look = |engine: &mut Engine| engine.look_beside(operation, peer, waited);
                     if let Err(error) = self.with_engine(look) {
                         break Err(error);
                     }

@@ -3,7 +3,8 @@
 use super::state::Engine;
 use super::transport::Transport;
 use crate::error::Error;
-use crate::p2p::{P2pContext, P2pOperation, Rings, Stopped};
+use crate::flag;
+use crate::p2p::{Exchange, P2pContext, Rings, Stopped};
 use std::time::Duration;
 
 impl Engine {
@@ -37,63 +38,58 @@ impl Engine {
         Ok(std::mem::replace(&mut self.transport.watch.operation, operation))
     }
 
-    /// Does it, and waits meanwhile.
-    pub(crate) fn do_p2p<E: P2pOperation>(
+    /// Does something that waits for one rank, or for none.
+    fn errand<T>(
         &mut self,
         operation: &'static str,
-        p2p_operation: &mut E,
-    ) -> Result<E::Done, Error> {
+        errand: impl FnOnce(&mut Engine) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let before = self.begin_errand(operation)?;
         self.transport.watch.forget();
         self.health.busy = true;
-        let mut mailbox = self.mailbox();
-        let outcome = loop {
-            match p2p_operation.step(&mut mailbox) {
-                Ok(Some(done)) => break Ok(done),
-                Ok(None) => {}
-                Err(stopped) => break Err(stopped),
-            }
-            if let Err(stopped) = p2p_operation.wait(&mut mailbox) {
-                break Err(stopped);
-            }
-        };
-        let outcome = outcome.map_err(|stopped| self.stopped(stopped, p2p_operation));
+        let outcome = errand(self);
         self.health.busy = self.health.failed.is_some();
         self.transport.watch.operation = before;
         outcome
     }
 
-    /// Does what can be done of it now. With a time waited it also looks whether it can still be done.
-    pub(crate) fn try_p2p<E: P2pOperation>(
+    /// Sends, receives, or both, and waits meanwhile; returns the bytes received.
+    pub(crate) fn exchange(
         &mut self,
         operation: &'static str,
-        p2p_operation: &mut E,
-        look: Option<Duration>,
-    ) -> Result<Option<E::Done>, Error> {
-        let before = match self.begin_errand(operation) {
-            Ok(before) => before,
-            Err(error) => return p2p_operation.give_up(&mut self.mailbox()).and(Err(error)),
-        };
-        self.transport.waiter.call_hook();
-        let mut outcome = p2p_operation.step(&mut self.mailbox());
-        if let (Ok(None), Some(waited)) = (&outcome, look) {
-            let looked = self.transport.watch.check_beside(p2p_operation.peer(), waited);
-            outcome = looked.map(|()| None).map_err(Stopped::from);
-        }
-        let outcome = outcome.map_err(|stopped| self.stopped(stopped, p2p_operation));
-        self.transport.watch.operation = before;
-        outcome
+        mut exchange: Exchange,
+    ) -> Result<usize, Error> {
+        self.errand(operation, |engine| {
+            let mut mailbox = engine.mailbox();
+            let stopped = loop {
+                match exchange.step(&mut mailbox) {
+                    Ok(Some(bytes)) => return Ok(bytes),
+                    Ok(None) => {}
+                    Err(stopped) => break stopped,
+                }
+                if let Err(stopped) = exchange.wait(&mut mailbox) {
+                    break stopped;
+                }
+            };
+            exchange.give_up(&mut mailbox)?;
+            Err(match stopped {
+                Stopped::Interrupted(interrupted) => engine.interrupted(interrupted),
+                Stopped::Refused(error) => error,
+            })
+        })
     }
 
-    /// The error of what was stopped.
-    fn stopped<E: P2pOperation>(&mut self, stopped: Stopped, p2p_operation: &mut E) -> Error {
-        if let Err(error) = p2p_operation.give_up(&mut self.mailbox()) {
-            return error;
-        }
-        match stopped {
-            Stopped::Interrupted(interrupted) => self.interrupted(interrupted),
-            Stopped::Refused(error) => error,
-        }
+    /// Waits for a flag of this rank's window.
+    pub(crate) fn wait_flag(&mut self, flag: usize, value: u64) -> Result<(), Error> {
+        self.errand("flag_wait", |engine| {
+            let mut mailbox = engine.mailbox();
+            let rank = mailbox.rings.rank;
+            let word = mailbox.rings.segment.window_flag(rank, flag);
+            if flag::reached(word, value) {
+                return Ok(());
+            }
+            mailbox.wait(word, value, rank, None).map_err(|interrupted| engine.interrupted(interrupted))
+        })
     }
 
     fn mailbox(&mut self) -> P2pContext<'_> {

@@ -183,13 +183,6 @@ impl FailureDetector {
         self.check_left(peer, waited)
     }
 
-    /// As [`FailureDetector::check_peer`], where somebody else checks for losses: checks whether the peer left, and the time limit.
-    pub fn check_beside(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
-        self.check_left(peer, waited)?;
-        self.note(peer.map_or(Awaited::Flag, Awaited::Rank), waited);
-        self.check_limit(waited)
-    }
-
     fn check_left(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
         let has_left = |&q: &usize| self.segment.state(q) == RankState::Left;
         let mut others = (0..self.segment.ranks()).filter(|&q| q != self.rank);

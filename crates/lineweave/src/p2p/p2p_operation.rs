@@ -1,5 +1,4 @@
-//! Operations of a rank with one other rank that it may have to wait for: they go on step by step, so that calls that were started
-//! can be carried on between the steps.
+//! Operations of a rank with one other rank that it waits for.
 
 use super::{P2pContext, RecvOp, SendOp};
 use crate::error::Error;
@@ -27,23 +26,6 @@ impl From<Error> for Stopped {
     fn from(error: Error) -> Stopped {
         Stopped::Refused(error)
     }
-}
-
-/// Something that a rank does with another one, and not with all: it can be tried again and again, or waited for.
-pub(crate) trait P2pOperation {
-    type Done;
-
-    /// Does what can be done now; nothing when it is not over.
-    fn step(&mut self, mailbox: &mut P2pContext<'_>) -> Result<Option<Self::Done>, Stopped>;
-
-    /// Waits until there is more to do.
-    fn wait(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Stopped>;
-
-    /// The one rank that it waits for.
-    fn peer(&self) -> Option<usize>;
-
-    /// Abandons the operation.
-    fn give_up(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Error>;
 }
 
 /// Watches over all ranks during a wait, with a check that looks at some more closely.
@@ -102,13 +84,9 @@ impl Exchange {
         (self.want, self.received) = (None, Err(error));
         Ok(())
     }
-}
 
-impl P2pOperation for Exchange {
-    /// Bytes received.
-    type Done = usize;
-
-    fn step(&mut self, mailbox: &mut P2pContext<'_>) -> Result<Option<usize>, Stopped> {
+    /// Does what can be done now: the bytes received when it is over.
+    pub fn step(&mut self, mailbox: &mut P2pContext<'_>) -> Result<Option<usize>, Stopped> {
         if let Some(out) = &mut self.out {
             let received_at_once = self.want.as_ref().is_some_and(|want| want.from == mailbox.rings.rank);
             if !out.begun && !received_at_once {
@@ -133,8 +111,11 @@ impl P2pOperation for Exchange {
         }
     }
 
-    fn wait(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Stopped> {
-        let peer = self.peer();
+    /// Waits until there is more to do.
+    pub fn wait(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Stopped> {
+        // The one rank that it waits for.
+        let from = self.want.as_ref().map(|want| want.from);
+        let peer = from.or(self.out.as_ref().map(|out| out.to));
         match (&self.out, &self.want) {
             (None, None) => {}
             (Some(out), None) => {
@@ -156,40 +137,8 @@ impl P2pOperation for Exchange {
         Ok(())
     }
 
-    fn peer(&self) -> Option<usize> {
-        let from = self.want.as_ref().map(|want| want.from);
-        from.or(self.out.as_ref().map(|out| out.to))
-    }
-
-    fn give_up(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Error> {
+    /// Takes back what goes out.
+    pub fn give_up(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Error> {
         self.out.take().map_or(Ok(()), |out| mailbox.rings.revoke(&out))
-    }
-}
-
-/// Waits for a flag of this rank's window.
-pub(crate) struct FlagWait {
-    pub flag: usize,
-    pub value: u64,
-}
-
-impl P2pOperation for FlagWait {
-    type Done = ();
-
-    fn step(&mut self, mailbox: &mut P2pContext<'_>) -> Result<Option<()>, Stopped> {
-        Ok(flag::reached(mailbox.rings.segment.window_flag(mailbox.rings.rank, self.flag), self.value)
-            .then_some(()))
-    }
-
-    fn wait(&mut self, mailbox: &mut P2pContext<'_>) -> Result<(), Stopped> {
-        let flag = mailbox.rings.segment.window_flag(mailbox.rings.rank, self.flag);
-        Ok(mailbox.wait(flag, self.value, mailbox.rings.rank, None)?)
-    }
-
-    fn peer(&self) -> Option<usize> {
-        None
-    }
-
-    fn give_up(&mut self, _: &mut P2pContext<'_>) -> Result<(), Error> {
-        Ok(())
     }
 }

@@ -94,6 +94,15 @@ impl PendingMessages {
         delivery
     }
 
+    /// Checks that a message of this rank to itself fits the ring, if nobody asks for it yet.
+    pub fn fits_oneself(&mut self, out: &SendOp) -> Result<(), Error> {
+        let PendingMessages { segment, rank, waiter, p2p, list } = self;
+        match list.iter().any(|item| item.from(None) == Some(*rank)) {
+            true => Ok(()),
+            false => PendingMessages::rings(segment, p2p, waiter, *rank).fits_oneself(out),
+        }
+    }
+
     fn rings<'a>(
         segment: &'a Segment,
         p2p: &'a mut P2pEngine,
