@@ -23,7 +23,7 @@ pub use scope::{Repeated, Scope};
 use crate::backoff::Backoff;
 use crate::call::CallSpec;
 use crate::communicator::{Communicator, LockedEngine};
-use crate::engine::{Lengths, NonblockingCall, Pairs, RequestState};
+use crate::engine::{Lengths, NonblockingCall, RequestState};
 use crate::error::Error;
 use crate::progress::{self, Progress, Progressed};
 use crate::sync::Ordering;
@@ -359,7 +359,7 @@ impl Communicator {
             }
             Blocks::Pairs { given, taken } => {
                 crate::call::expect_counts(given, taken, self.ranks())?;
-                Lengths::Gathered(Arc::new(Pairs::new(given, taken)))
+                Lengths::pairs(given, taken)
             }
         };
         let recipe = Recipe { call: *call, lengths, input, output };

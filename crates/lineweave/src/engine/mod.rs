@@ -37,7 +37,7 @@ mod transport;
 pub(crate) use child::enter;
 pub use fast_path::FastPathResult;
 pub(crate) use heaps::Allotted;
-pub(crate) use nonblocking::{Lengths, NonblockingCall, Pairs, RequestState};
+pub(crate) use nonblocking::{Lengths, NonblockingCall, RequestState};
 pub(crate) use run::Mode;
 pub use run::{Buffers, Memory, Options};
 pub(crate) use state::Engine;

@@ -86,6 +86,11 @@ pub(crate) enum Lengths {
 }
 
 impl Lengths {
+    /// Counts of which the ranks tell each other.
+    pub fn pairs(given: &[usize], taken: &[usize]) -> Lengths {
+        Lengths::Gathered(Arc::new(Pairs::new(given, taken)))
+    }
+
     /// Returns whether both are the same lengths.
     pub fn equal(&self, other: &Lengths) -> bool {
         match (self, other) {
@@ -100,7 +105,8 @@ impl Lengths {
 /// Counts that the ranks of an alltoall with blocks of different lengths tell each other.
 #[derive(Debug)]
 pub(crate) struct Pairs {
-    given: Box<[u64]>,
+    pub given: Box<[usize]>,
+    told: Box<[u64]>,
     all: *mut u64,
     pub taken: Box<[usize]>,
 }
@@ -111,10 +117,11 @@ unsafe impl Send for Pairs {}
 unsafe impl Sync for Pairs {}
 
 impl Pairs {
-    pub fn new(given: &[usize], taken: &[usize]) -> Pairs {
+    fn new(given: &[usize], taken: &[usize]) -> Pairs {
         let all: Box<[u64]> = vec![0; given.len() * given.len()].into();
         Pairs {
-            given: given.iter().map(|&n| n as u64).collect(),
+            given: given.into(),
+            told: given.iter().map(|&n| n as u64).collect(),
             all: Box::into_raw(all).cast(),
             taken: taken.into(),
         }
@@ -122,7 +129,7 @@ impl Pairs {
 
     /// Input and output of the call that gathers them.
     pub fn buffers(&self) -> (*const u8, *mut u8) {
-        (self.given.as_ptr().cast(), self.all.cast())
+        (self.told.as_ptr().cast(), self.all.cast())
     }
 
     /// Returns the call.
