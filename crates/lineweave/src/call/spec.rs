@@ -129,24 +129,3 @@ pub(crate) fn fingerprint(lengths: &[usize]) -> u64 {
     }
     fnv1a(lengths.iter().flat_map(|n| n.to_le_bytes())).max(1)
 }
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_described_as_they_were_made() {
-        let call = CallSpec {
-            collective: Collective::Reduce,
-            element: ElementType::F32,
-            count: 17,
-            operator: Some(Operator::Max),
-            root: 3,
-        };
-        assert_eq!(CallSpec::describe(call.words(0)), "reduce(17 x f32, max, root 3)");
-        let gather = CallSpec { collective: Collective::Gather, operator: None, ..call };
-        let text = CallSpec::describe(gather.words(fingerprint(&[8, 9])));
-        assert!(text.starts_with("gather(blocks of 17 elements together, lengths "), "{text}");
-        assert_ne!(fingerprint(&[8, 9]), fingerprint(&[9, 8]));
-    }
-}

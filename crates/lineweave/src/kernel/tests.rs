@@ -2,7 +2,7 @@
 
 mod reference;
 
-use super::{fold_fn, fold_fn_at, scale_fn, scale_fn_at, word_fold, ElementType, FoldFn, Level, Operator};
+use super::{fold_fn, fold_fn_at, scale_fn_at, word_fold, ElementType, FoldFn, Level, Operator};
 use reference::{mask, quotient_reference, reference};
 use std::num::NonZeroU32;
 
@@ -258,22 +258,6 @@ fn every_scale_divides_as_the_reference() {
                 }
             }
         }
-    }
-}
-
-#[test]
-fn averages_of_wrapped_sums_stay_wrapped() {
-    let mut sum = [100i8.wrapping_add(100)];
-    let scale = scale_fn(Operator::Avg, ElementType::I8).unwrap();
-    // SAFETY: one i8.
-    unsafe { scale(sum.as_mut_ptr().cast(), 1, NonZeroU32::new(2).unwrap()) };
-    assert_eq!(sum, [-28]);
-}
-
-#[test]
-fn only_averages_are_scaled() {
-    for operator in Operator::ALL {
-        assert_eq!(scale_fn(operator, ElementType::F32).is_some(), operator == Operator::Avg, "{operator}");
     }
 }
 
