@@ -4,7 +4,7 @@ use super::lru::Limits;
 use super::peer_access::{CacheKey, PeerAccess};
 use super::record::Proved;
 use super::single_flight::SingleFlight;
-use super::uneven_counts;
+use super::uneven_counts::{self, CountVector, ProvenRuns};
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::collective::{Association, Collective};
@@ -41,7 +41,7 @@ pub(crate) struct ProvenPlans {
     pub(super) even: SingleFlight<CacheKey<Key>, Outcome>,
     /// Choices of size classes, by bytes for counters and of boxes, or nothing where there is none.
     pub(super) alike: SingleFlight<(Key, usize, usize), Option<Chosen>>,
-    pub(super) uneven_counts: uneven_counts::UnevenPlanCache,
+    pub(super) uneven_counts: SingleFlight<CacheKey<CountVector>, ProvenRuns>,
 }
 
 impl ProvenPlans {
@@ -50,7 +50,7 @@ impl ProvenPlans {
         ProvenPlans {
             even: SingleFlight::new(CACHED.shared_by(processes)),
             alike: SingleFlight::new(ALIKE),
-            uneven_counts: uneven_counts::UnevenPlanCache::of_one(processes),
+            uneven_counts: SingleFlight::new(uneven_counts::CACHED.shared_by(processes)),
         }
     }
 }

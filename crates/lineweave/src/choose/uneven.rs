@@ -55,7 +55,7 @@ impl PlanSelector {
     /// Chooses and proves, or takes what is proven already.
     pub(crate) fn proven_uneven(&self, key: &CountVector, room: &PlanBudget<'_>) -> ProvenRuns {
         let place = (key.clone(), room.counter_bytes, room.rank);
-        self.proven.uneven_counts.0.get_or_make(&place, || {
+        self.proven.uneven_counts.get_or_make(&place, || {
             let outcome = self.prove_uneven(key, room).map(Arc::new);
             let weight = outcome.as_ref().map_or(1, |proven| held(proven));
             (outcome, weight)

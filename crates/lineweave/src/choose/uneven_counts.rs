@@ -1,10 +1,9 @@
 //! Vectors of counts, and the cached plans for them.
 
 use super::lru::{Limits, LruCache};
-use super::peer_access::{CacheKey, PeerAccess};
+use super::peer_access::PeerAccess;
 use super::proven::Key;
 use super::record::Proved;
-use super::single_flight::SingleFlight;
 use crate::compile::PlanId;
 use crate::error::Error;
 use lineweave_core::collective::{Association, Collective};
@@ -14,7 +13,7 @@ use std::sync::Arc;
 /// Limits of a rank's cache, in count vectors, in plans, and in ops (a rank's, on average of all ranks): all ranks have to evict the same.
 const KEPT: Limits = Limits { entries: 32, weight: 1 << 18 };
 /// Limits of the caches of all processes of a team together; ops of all ranks.
-const CACHED: Limits = Limits { entries: 64, weight: 1 << 20 };
+pub(super) const CACHED: Limits = Limits { entries: 64, weight: 1 << 20 };
 
 /// A call with uneven blocks: all that its choice depends on besides the team.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -100,14 +99,3 @@ pub(crate) struct ProvenRun {
 
 /// All runs of windows of a call, or why there is none.
 pub(crate) type ProvenRuns = Result<Arc<Vec<ProvenRun>>, Error>;
-
-/// Proven plans that ranks and communicators of one process share, by counts and bytes for counters.
-#[derive(Debug)]
-pub(super) struct UnevenPlanCache(pub SingleFlight<CacheKey<CountVector>, ProvenRuns>);
-
-impl UnevenPlanCache {
-    /// Makes the cache of one of `processes` processes.
-    pub fn of_one(processes: usize) -> UnevenPlanCache {
-        UnevenPlanCache(SingleFlight::new(CACHED.shared_by(processes)))
-    }
-}
