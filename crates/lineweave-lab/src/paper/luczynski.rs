@@ -2,8 +2,7 @@
 //!
 //! The paper itself was not at hand: its model and its claims are those that the design notes of this project cite.
 
-use super::limit::Outcome;
-use super::{all_on, Basis, Claim, Finding, Item, Paper, Verdict};
+use super::{all_on, claim, item, of, Basis, Finding, Paper, Verdict};
 use crate::models::mesh::{self, Rows, Streaming, Work};
 use lineweave_core::algorithm::row_trees::{bound, fixed, generate, RowCosts};
 use lineweave_core::algorithm::{self, Problem};
@@ -28,7 +27,7 @@ const RAMPS: [u64; 4] = [1, 2, 3, 4];
 const WAVELET: usize = 4;
 
 fn findings() -> Vec<Finding> {
-    all_on(Basis::ByConstruction, [closed_forms(), gain(), corner(), ratio(), vendor()]).collect()
+    of(KEY, all_on(Basis::ByConstruction, [closed_forms(), gain(), corner(), ratio(), vendor()]))
 }
 
 /// The work of a plan of `reduce/generated` along one row.
@@ -59,7 +58,7 @@ fn closed_forms() -> Finding {
     }
     let what = "contention, energy, links, distance and depth of star, chain, binary and two-phase reductions, each equal to \
                 those of its plan";
-    item("closed forms", agree, of, what.to_owned())
+    item("closed forms", agree, of, what)
 }
 
 /// Lengths in wavelets.
@@ -145,13 +144,5 @@ fn corner() -> Finding {
 
 fn vendor() -> Finding {
     let claimed = "up to 3.27 times as fast as the vendor's, predicted within 4 %";
-    claim("measured", claimed, "needs the machine".to_owned(), Verdict::NotReproduced)
-}
-
-fn item(item: &str, agree: usize, of: usize, remark: String) -> Finding {
-    Finding::Item(Item::new(KEY, item, agree, of, remark))
-}
-
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Finding {
-    Finding::Claim(Claim::new(KEY, item, claimed, ours, outcome))
+    claim("measured", claimed, "needs the machine", Verdict::NotReproduced)
 }

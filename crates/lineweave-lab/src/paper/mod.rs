@@ -58,19 +58,6 @@ pub struct Item {
     pub basis: Basis,
 }
 
-impl Item {
-    fn new(
-        paper: &'static str,
-        item: impl Into<String>,
-        agree: usize,
-        of: usize,
-        remark: impl Into<String>,
-    ) -> Item {
-        let basis = Basis::Predicted;
-        Item { paper, item: item.into(), agree, of, remark: remark.into(), basis }
-    }
-}
-
 /// Verdict on a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Verdict {
@@ -124,20 +111,6 @@ pub struct Claim {
     pub judged: Option<Judged>,
 }
 
-impl Claim {
-    fn new(
-        paper: &'static str,
-        item: &str,
-        claimed: &str,
-        ours: String,
-        outcome: impl Into<limit::Outcome>,
-    ) -> Claim {
-        let limit::Outcome { verdict, judged } = outcome.into();
-        let (item, claimed, basis) = (item.to_owned(), claimed.to_owned(), Basis::Predicted);
-        Claim { paper, item, claimed, ours, verdict, basis, judged }
-    }
-}
-
 /// One line of a report.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Finding {
@@ -157,6 +130,31 @@ impl Finding {
         }
         self
     }
+}
+
+/// A prediction of a table, formula or figure; [`of`] says of which paper.
+fn item(item: impl Into<String>, agree: usize, of: usize, remark: impl Into<String>) -> Finding {
+    let (paper, basis) = ("", Basis::Predicted);
+    Finding::Item(Item { paper, item: item.into(), agree, of, remark: remark.into(), basis })
+}
+
+/// A prediction beside a claim; [`of`] says of which paper.
+fn claim(item: &str, claimed: &str, ours: impl Into<String>, outcome: impl Into<limit::Outcome>) -> Finding {
+    let limit::Outcome { verdict, judged } = outcome.into();
+    let (item, claimed, ours) = (item.to_owned(), claimed.to_owned(), ours.into());
+    Finding::Claim(Claim { paper: "", item, claimed, ours, verdict, basis: Basis::Predicted, judged })
+}
+
+/// Returns the findings of a paper.
+fn of(key: &'static str, findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = findings.into_iter().collect();
+    for finding in &mut findings {
+        match finding {
+            Finding::Item(item) => item.paper = key,
+            Finding::Claim(claim) => claim.paper = key,
+        }
+    }
+    findings
 }
 
 /// Returns all findings with the same basis.

@@ -7,8 +7,7 @@ mod printed;
 mod simulated;
 mod steps;
 
-use super::limit::Outcome;
-use super::{all_on, Basis, Claim, Finding, Item, Paper};
+use super::{all_on, of, Basis, Paper};
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{shipped, Machine};
@@ -20,19 +19,11 @@ pub static PAPER: Paper = Paper {
     key: KEY,
     cite: "Chunduri & Srinivasan 2015",
     about: "barriers for POWER8: flag layout, prefetching, tree degree, SMT",
-    findings: || all_on(Basis::ByConstruction, steps::findings()).chain(simulated::findings()).collect(),
+    findings: || of(KEY, all_on(Basis::ByConstruction, steps::findings()).chain(simulated::findings())),
     figures: figures::figures,
 };
 
 const KEY: &str = "chunduri-2015";
-
-fn item(item: &str, agree: usize, of: usize, remark: &str) -> Finding {
-    Finding::Item(Item::new(KEY, item, agree, of, remark))
-}
-
-fn claim(item: &str, claimed: &str, ours: &str, outcome: impl Into<Outcome>) -> Finding {
-    Finding::Claim(Claim::new(KEY, item, claimed, ours.to_owned(), outcome))
-}
 
 /// The paper's machine.
 fn power8() -> &'static Machine {

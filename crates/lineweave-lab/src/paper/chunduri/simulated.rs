@@ -4,9 +4,9 @@
 //! and reset, is two flags here, which take turns on a line (`layout=paired`) where a flag has a line.
 
 use super::printed::{printed, ByChip, Chip};
-use super::{barrier, claim, item, on_cores, power8, tree};
+use super::{barrier, on_cores, power8, tree};
 use crate::paper::limit::{ALMOST, NUMBER, SAME};
-use crate::paper::{Finding, Verdict};
+use crate::paper::{claim, item, Finding, Verdict};
 use crate::simulate::coherent::{self, placed, Settings};
 use crate::simulate::Options;
 use lineweave_core::plan::{Params, Plan};
@@ -118,7 +118,7 @@ fn seven() -> Finding {
         "table IV: barrier of seven",
         agree,
         pairs.len(),
-        &format!("{limit}; ours (printed), us: {}", shown(&pairs)),
+        format!("{limit}; ours (printed), us: {}", shown(&pairs)),
     )
 }
 
@@ -128,7 +128,7 @@ fn farther() -> Finding {
     claim(
         "table IV",
         "the farther the seventh process, the slower",
-        &format!("chips B, C, D: {} us", ours.join(", ")),
+        format!("chips B, C, D: {} us", ours.join(", ")),
         Verdict::of(times.windows(2).all(|w| w[0] < w[1])),
     )
 }
@@ -144,7 +144,7 @@ fn flags() -> Finding {
     claim(
         "sections VI.B, VI.D",
         "24 processes: 21 us with one integer a flag, 1.81 with one line, 1.04 with five",
-        &format!(
+        format!(
             "ours (printed), us: {}; {} order",
             shown(&pairs),
             if order { "the same" } else { "another" }
@@ -169,13 +169,13 @@ fn degrees() -> [Finding; 2] {
         claim(
             "fig 2",
             "prefetching, one line a flag: degrees 5, 7 and 8 are best",
-            &format!("best is {on}; us by degree {with}"),
+            format!("best is {on}; us by degree {with}"),
             Verdict::of(degrees.contains(&on)),
         ),
         claim(
             "fig 4",
             "without prefetching degree 5 is best",
-            &format!("best is {off}; us by degree {without}"),
+            format!("best is {off}; us by degree {without}"),
             Verdict::of(off == printed().text.degree_chosen),
         ),
     ]
@@ -200,7 +200,7 @@ fn spacing() -> Finding {
     claim(
         "fig 3",
         "5 and 7 lines a flag are best: beyond the prefetcher's 4",
-        &format!(
+        format!(
             "us by lines a process {}: from {} on it is within {:.0} % of the least",
             each.join(", "),
             reached.map_or("none".to_owned(), |n| n.to_string()),
@@ -217,7 +217,7 @@ fn prefetching() -> Finding {
     claim(
         "fig 4",
         "with one line a flag, no prefetching is faster at every degree",
-        &format!("of degrees 2 to 8 not faster at {worse:?}; at 5: {off:.3} us against {on:.3}"),
+        format!("of degrees 2 to 8 not faster at {worse:?}; at 5: {off:.3} us against {on:.3}"),
         Verdict::of(worse.is_empty()),
     )
 }
@@ -230,7 +230,7 @@ fn jump() -> Finding {
     claim(
         "fig 5",
         "latency jumps at 7 processes, the first of which is on another chip",
-        &format!(
+        format!(
             "the largest step of all from 2 to 24 is at {largest}: {:.3} us at 6, {:.3} at 7 (printed 0.303 and 0.81)",
             at(6),
             at(7)
@@ -244,7 +244,7 @@ fn seven_and_all() -> Finding {
     claim(
         "section VI.E",
         "24 processes take little longer than 7 (1.04 us and 0.81)",
-        &format!("{all:.2} us and {seven:.2}: {:.0} % (printed 28 %)", 100.0 * (all / seven - 1.0)),
+        format!("{all:.2} us and {seven:.2}: {:.0} % (printed 28 %)", 100.0 * (all / seven - 1.0)),
         ALMOST.of(all / seven - 1.0),
     )
 }
@@ -258,7 +258,7 @@ fn algorithms() -> Finding {
     claim(
         "fig 6",
         "the k-ary tree is the fastest of four",
-        &format!(
+        format!(
             "k-ary {ours:.2} us, {}; dissemination with a line for each round's flag, which the paper has not, {rounds:.2}",
             each.join(", ")
         ),
@@ -282,7 +282,7 @@ fn threads() -> Finding {
          from each other's pipelines is not in the description",
         shown(&pairs)
     );
-    item("table V: k-ary tree of threads", agree, pairs.len(), &remark)
+    item("table V: k-ary tree of threads", agree, pairs.len(), remark)
 }
 
 fn scaling() -> Finding {
@@ -295,9 +295,7 @@ fn scaling() -> Finding {
     claim(
         "fig 7",
         "the k-ary tree is best with any number of processes a core",
-        &format!(
-            "of k-ary, binomial and centralized, with 1 to 8 a core, another is as fast with {beaten:?}"
-        ),
+        format!("of k-ary, binomial and centralized, with 1 to 8 a core, another is as fast with {beaten:?}"),
         Verdict::of(beaten.is_empty()),
     )
 }
@@ -324,7 +322,7 @@ fn processes_192() -> Finding {
     claim(
         "section VI.G",
         "192 processes take 4.5 us",
-        &format!("{ours:.2} us; see table V"),
+        format!("{ours:.2} us; see table V"),
         NUMBER.of(factor(&[(printed, ours)])),
     )
 }

@@ -1,7 +1,7 @@
 //! Steps and transfers, counted on the plans themselves: no machine is needed for these.
 
-use super::{barrier, claim, item, on_cores, tree};
-use crate::paper::{Finding, Verdict};
+use super::{barrier, on_cores, tree};
+use crate::paper::{claim, item, Finding, Verdict};
 use lineweave_core::algorithm::ranks::ceil_log;
 use lineweave_core::plan::{Op, Params, Plan};
 use lineweave_core::topology::{Level, Shape};
@@ -57,7 +57,7 @@ fn kary() -> Finding {
          that of 1 + k + k^2 + ... >= P. {}",
         differ.join(", ")
     );
-    item("section V: steps of the k-ary tree", agree, of, &remark)
+    item("section V: steps of the k-ary tree", agree, of, remark)
 }
 
 fn tournament() -> Finding {
@@ -83,7 +83,7 @@ fn tournament() -> Finding {
          tree's again. {}",
         differ.join(", ")
     );
-    item("section V: steps of the tournament", agree, of, &remark)
+    item("section V: steps of the tournament", agree, of, remark)
 }
 
 /// Returns whether two plans do the same on the same flags.
@@ -158,7 +158,7 @@ fn chips_on_the_way() -> Finding {
     claim(
         "section VI.C",
         "with low degrees more transfers between chips follow each other than with 5, 7 or 8",
-        &format!("edges between chips on the longest way from a leaf to the root: {}", shown.join(", ")),
+        format!("edges between chips on the longest way from a leaf to the root: {}", shown.join(", ")),
         Verdict::of(low && high),
     )
 }

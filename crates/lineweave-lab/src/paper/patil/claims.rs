@@ -1,9 +1,9 @@
 //! Claims of chapter 6 about broadcasts, reductions, barriers and exchanges, beside RCCE and RCKMPI.
 
-use super::{claim, Study, KEY, MHZ, ROOT};
+use super::{Study, MHZ, ROOT};
 use crate::models::mesh::{Rows, Work};
 use crate::paper::limit::{ALMOST, NUMBER};
-use crate::paper::{Basis, Finding, Item, Verdict};
+use crate::paper::{claim, item, Basis, Finding, Verdict};
 use lineweave_core::collective::Collective;
 use lineweave_core::verify::verify;
 
@@ -36,8 +36,7 @@ pub(super) fn roots(study: &Study) -> Vec<Finding> {
     let slowest = took.iter().copied().fold(0.0, f64::max);
     let middle = [(3, 1), (3, 2)].map(|(x, y)| 2 * (y * setup.columns + x));
     vec![
-        Finding::Item(Item::new(
-            KEY,
+        item(
             "section 5.5, steps",
             agree,
             setup.cores,
@@ -45,7 +44,7 @@ pub(super) fn roots(study: &Study) -> Vec<Finding> {
                 "messages one after the other in the plan, for each root, beside the way to the farthest tile and one \
                  within it: {least} to {most}"
             ),
-        ))
+        )
         .on(Basis::ByConstruction),
         claim(
             "fig 6.1",
@@ -297,7 +296,7 @@ fn second_cache() -> Finding {
     let claimed = "throughput of reductions and exchanges drops beyond 256 KB, which the second cache holds";
     let why =
         "the simulated cores have a first cache only: no paper prints the times of the SCC's second one";
-    claim("sections 6.2.3, 6.2.5", claimed, why.to_owned(), Verdict::NotReproduced)
+    claim("sections 6.2.3, 6.2.5", claimed, why, Verdict::NotReproduced)
 }
 
 /// The order of magnitude of a ratio: 1 from 3.2 to 32.

@@ -1,10 +1,10 @@
 //! Section 1.1.1: gets of all cores across the mesh, and puts of all cores to one.
 
-use super::{claim, Study, MHZ};
+use super::{Study, MHZ};
 use crate::paper::limit::{NUMBER, SAME};
 use crate::paper::petrovic::contention::{first_done, get_alone, mean, traced, Use};
 use crate::paper::petrovic::Study as Chip;
-use crate::paper::{Basis, Finding};
+use crate::paper::{claim, Basis, Finding};
 
 /// Numbers of cores of the figures.
 pub(super) const CORES: [usize; 7] = [2, 8, 16, 24, 32, 40, 48];

@@ -1,7 +1,7 @@
 //! Chapter 4: only one core communicates on a tile, and only one over any given link, at any point of time; at a buffer two.
 
-use super::{claim, Study, KEY};
-use crate::paper::{Basis, Finding, Item};
+use super::Study;
+use crate::paper::{claim, item, Basis, Finding};
 use crate::simulate::mesh::{all_pairs, overlaps, FlagCost, Overlaps, Settings, Shared};
 use crate::simulate::{simulate, Options};
 use lineweave_core::collective::Collective;
@@ -66,7 +66,7 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
             BLOCKS[1],
             each.join("; ")
         );
-        Finding::Item(Item::new(KEY, name, agree, all, how))
+        item(name, agree, all, how)
     });
     judged.into_iter().chain(all_pairs_of_cores(study)).collect()
 }

@@ -8,7 +8,7 @@ mod contention;
 mod figures;
 mod links;
 
-use super::{limit, Claim, Finding, Paper};
+use super::{of, Finding, Paper};
 use crate::simulate::mesh::{FlagCost, Settings};
 use crate::simulate::{simulate, Fidelity, Options, Outcome};
 use lineweave_core::algorithm::{self, Problem};
@@ -188,10 +188,5 @@ fn findings() -> Vec<Finding> {
     out.extend(links::findings(&study));
     out.extend(contention::findings(&study));
     out.extend(claims::findings(&study));
-    out
-}
-
-/// A claim, with its numbers.
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<limit::Outcome>) -> Finding {
-    Finding::Claim(Claim::new(KEY, item, claimed, ours, outcome))
+    of(KEY, out)
 }

@@ -1,8 +1,8 @@
 //! Claims of sections 5 and 6 about the broadcasts.
 
-use super::{claim, Study, CHIP, IDEAL};
+use super::{Study, CHIP, IDEAL};
 use crate::paper::limit::{ALMOST, LATENCY, NUMBER, SAME};
-use crate::paper::{Finding, Verdict};
+use crate::paper::{claim, Finding, Verdict};
 use crate::simulate::mesh::{FlagCost, Settings};
 use crate::simulate::Fidelity;
 use lineweave_core::plan::Plan;

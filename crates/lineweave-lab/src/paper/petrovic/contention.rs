@@ -1,8 +1,8 @@
 //! Section 3.3: what a loaded link and a loaded port do.
 
-use super::{claim, Study, CHIP};
+use super::{Study, CHIP};
 use crate::paper::limit::SAME;
-use crate::paper::{all_on, Basis, Finding};
+use crate::paper::{all_on, claim, Basis, Finding};
 use crate::simulate::{simulate, Options};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Params, Plan, Region, Space};

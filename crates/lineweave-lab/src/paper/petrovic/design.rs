@@ -1,10 +1,10 @@
 //! Sections 3.3, 4 and 6.1: what the design of OC-Bcast rests on.
 
-use super::{claim, Study, CHIP, IDEAL};
+use super::{Study, CHIP, IDEAL};
 use crate::optimise::buffers::double_buffering;
 use crate::optimise::notify::{best_degree, ideal_degree, siblings};
 use crate::paper::limit::{ALMOST, SAME};
-use crate::paper::Finding;
+use crate::paper::{claim, Finding};
 use crate::simulate::Fidelity;
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;

@@ -8,8 +8,7 @@ mod design;
 mod figures;
 mod tables;
 
-use super::limit::Outcome;
-use super::{Finding, Paper};
+use super::{of, Finding, Paper};
 use crate::models::put_get::PutGet;
 use crate::simulate::mesh::{FlagCost, Settings};
 use crate::simulate::{self, simulate, Fidelity, Options};
@@ -134,14 +133,5 @@ fn findings() -> Vec<Finding> {
     findings.extend(claims::findings(&study));
     findings.extend(contention::findings(&study));
     findings.extend(design::findings(&study));
-    findings
-}
-
-/// A claim, with its numbers.
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Finding {
-    Finding::Claim(super::Claim::new(KEY, item, claimed, ours, outcome))
-}
-
-fn item(item: &str, agree: usize, of: usize, remark: String) -> Finding {
-    Finding::Item(super::Item::new(KEY, item, agree, of, remark))
+    of(KEY, findings)
 }

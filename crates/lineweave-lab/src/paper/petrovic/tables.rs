@@ -2,10 +2,10 @@
 
 use super::contention::distance;
 use super::figures::Way;
-use super::{claim, item, Study, IDEAL};
+use super::{Study, IDEAL};
 use crate::models::put_get::PutGet;
 use crate::paper::limit::SAME;
-use crate::paper::{all_on, Basis, Finding};
+use crate::paper::{all_on, claim, item, Basis, Finding};
 use crate::simulate::mesh::Settings;
 use crate::simulate::Fidelity;
 use lineweave_core::units::Nanos;
@@ -39,7 +39,7 @@ fn equations(study: &Study) -> Finding {
     let remark =
         "Eq. 7, 8, 11, 12, which are sums of Eq. 1-6, beside puts and gets of 1 to 96 lines simulated \
                   without load, in picoseconds";
-    item("equations 1-12", agree, of, remark.to_owned())
+    item("equations 1-12", agree, of, remark)
 }
 
 /// Cores and degrees of section 5.2.

@@ -3,15 +3,15 @@
 use super::data::{self, PingPongTable, Row};
 use super::simulated::usual;
 use super::states::{computed, measured};
-use super::{bridge, claim, phi, Numbers};
+use super::{bridge, phi, Numbers};
 use crate::models::cache_line::{bandwidth, deepest, small_broadcast_level, Comparison, CopyRate, Sample};
 use crate::optimise::ramos_hoefler::{large_broadcast, small_broadcast, Large};
 use crate::paper::limit::{ALMOST, SAME};
-use crate::paper::{Claim, Verdict};
+use crate::paper::{claim, Finding, Verdict};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::machine::{Location, State};
 
-pub(super) fn claims() -> Vec<Claim> {
+pub(super) fn claims() -> Vec<Finding> {
     let ping_pong = data::ping_pong();
     let (tables, samples) = (&ping_pong.table[..], ping_pong.samples);
     vec![
@@ -41,7 +41,7 @@ fn welch(table: &PingPongTable, row: &Row, samples: usize) -> Comparison {
     Comparison::welch(&computed(table, row, samples), &measured(row, samples))
 }
 
-fn rejected_on_bridge(tables: &[PingPongTable], samples: usize) -> Claim {
+fn rejected_on_bridge(tables: &[PingPongTable], samples: usize) -> Finding {
     let rows = rows(tables, &["table 2.1", "table 2.2", "table 2.3"]);
     let kept: Vec<String> = rows
         .iter()
@@ -58,7 +58,7 @@ fn rejected_on_bridge(tables: &[PingPongTable], samples: usize) -> Claim {
     )
 }
 
-fn rejected_on_phi(tables: &[PingPongTable], samples: usize) -> Claim {
+fn rejected_on_phi(tables: &[PingPongTable], samples: usize) -> Finding {
     let rows = rows(tables, &["table 2.4", "table 2.5", "table 2.6", "table 2.7"]);
     let least = rows
         .iter()
@@ -84,7 +84,7 @@ fn rejected_on_phi(tables: &[PingPongTable], samples: usize) -> Claim {
     )
 }
 
-fn distance(tables: &[PingPongTable], samples: usize) -> Claim {
+fn distance(tables: &[PingPongTable], samples: usize) -> Finding {
     let names = ["table 2.5", "table 2.6", "table 2.7"];
     let all = rows(tables, &names);
     let (mut pairs, mut rejected, mut worst) = (0, 0, 0.0f64);
@@ -110,7 +110,7 @@ fn distance(tables: &[PingPongTable], samples: usize) -> Claim {
     )
 }
 
-fn noise(tables: &[PingPongTable], samples: usize) -> Claim {
+fn noise(tables: &[PingPongTable], samples: usize) -> Finding {
     let rows = rows(tables, &["table 2.5", "table 2.6", "table 2.7"]);
     let above: Vec<&(&PingPongTable, Row)> =
         rows.iter().filter(|(t, r)| welch(t, r, samples).difference.abs() >= r.measured[1].value).collect();
@@ -124,7 +124,7 @@ fn noise(tables: &[PingPongTable], samples: usize) -> Claim {
     )
 }
 
-fn degrees_down_the_tree() -> Claim {
+fn degrees_down_the_tree() -> Finding {
     let printed = data::parameters();
     let rows = || printed.broadcast.iter().chain(&printed.reduction).map(|r| &r.degrees);
     let rising = rows().filter(|d| d.windows(2).all(|w| w[0] <= w[1])).count();
@@ -141,7 +141,7 @@ fn degrees_down_the_tree() -> Claim {
     )
 }
 
-fn best_tree() -> Claim {
+fn best_tree() -> Finding {
     let n = Numbers::of_phi();
     let level = |k: usize| small_broadcast_level(&n.reads, &n.t_c, k);
     let cost = |tree: &Tree| n.reads.invalid + deepest(0, &tree.children, &level).min;
@@ -161,7 +161,7 @@ fn best_tree() -> Claim {
     )
 }
 
-fn large_messages() -> Claim {
+fn large_messages() -> Finding {
     let n = Numbers::of_phi();
     let flat = |p: usize, lines: usize| {
         let ways = [Large::Flat, Large::Pipelined].map(|w| w.model(&n.reads, &n.t_c, &n.t_n, p, lines));
@@ -201,7 +201,7 @@ fn megabytes(rate: &CopyRate) -> f64 {
     rate.asymptote() * 1e3
 }
 
-fn rates_beside_each_other() -> Claim {
+fn rates_beside_each_other() -> Finding {
     let (theirs, few, many) = (
         megabytes(&rate(Location::Package, 60, false)),
         megabytes(&rate(Location::Package, 4, true)),
@@ -220,7 +220,7 @@ fn rates_beside_each_other() -> Claim {
     )
 }
 
-fn across_packages() -> Claim {
+fn across_packages() -> Finding {
     let (within, across) =
         (megabytes(&rate(Location::Package, 4, true)), megabytes(&rate(Location::Machine, 4, true)));
     let less = 100.0 * (1.0 - across / within);
@@ -232,7 +232,7 @@ fn across_packages() -> Claim {
     )
 }
 
-fn many_across_packages() -> Claim {
+fn many_across_packages() -> Finding {
     let of = |threads: usize| megabytes(&rate(Location::Machine, threads, true));
     let less = |threads: usize| 100.0 * (1.0 - of(threads) / of(4));
     claim(
@@ -251,7 +251,7 @@ fn many_across_packages() -> Claim {
     )
 }
 
-fn within_a_package() -> Claim {
+fn within_a_package() -> Finding {
     let [few, many] = [4, 16].map(|threads| megabytes(&rate(Location::Package, threads, true)));
     claim(
         "fig A.5",
@@ -264,7 +264,7 @@ fn within_a_package() -> Claim {
     )
 }
 
-fn falls_across_packages() -> Claim {
+fn falls_across_packages() -> Finding {
     let of = |threads: usize| megabytes(&rate(Location::Machine, threads, true));
     claim(
         "fig A.8",
@@ -274,7 +274,7 @@ fn falls_across_packages() -> Claim {
     )
 }
 
-fn short_messages() -> Claim {
+fn short_messages() -> Finding {
     let limit = megabytes(&rate(Location::Package, 60, false));
     claim(
         "fig A.12",

@@ -1,17 +1,17 @@
 //! Looks at a line by several threads at once: Figure 4.1, acknowledgements of section 4.1.1, and parameters of the worst case.
 
 use super::simulated::{acknowledged, of_table, threads, time};
-use super::{claim, Numbers};
+use super::Numbers;
 use crate::models::cache_line::{barrier as barrier_model, small_broadcast_level};
 use crate::optimise::radix::{uniform, Growth};
 use crate::optimise::{levels, ramos_hoefler as optimise};
 use crate::paper::limit::ALMOST;
-use crate::paper::{Claim, Verdict};
+use crate::paper::{claim, Finding, Verdict};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Layout, Params};
 
-pub(super) fn claims() -> Vec<Claim> {
+pub(super) fn claims() -> Vec<Finding> {
     let n = Numbers::of_phi();
     vec![orders(&n), acknowledgements(&n), worst_case(&n), libraries()]
 }
@@ -31,7 +31,7 @@ fn polled(n: &Numbers, before: [i32; 3]) -> f64 {
 }
 
 /// Figure 4.1: the poller last, between the writers, and first.
-fn orders(n: &Numbers) -> Claim {
+fn orders(n: &Numbers) -> Finding {
     let found = [[0, 1, 2], [0, 2, 1], [5, 50, 0]].map(|before| polled(n, before));
     let printed = [2.0, 3.0, 4.0].map(|reads| n.reads.invalid + reads * n.reads.remote);
     let off = found.iter().zip(printed).map(|(ours, printed)| (ours / printed - 1.0).abs());
@@ -50,7 +50,7 @@ fn degrees(n: &Numbers, p: usize) -> [Vec<usize>; 2] {
 }
 
 /// Children acknowledge on one line of their parent's, or on a line each.
-fn acknowledgements(n: &Numbers) -> Claim {
+fn acknowledgements(n: &Numbers) -> Finding {
     let at = |p: usize| {
         let tree = Tree::by_degrees(p, &degrees(n, p)[0]);
         [true, false].map(|one| time(&acknowledged(&tree, true, one)))
@@ -72,7 +72,7 @@ fn acknowledgements(n: &Numbers) -> Claim {
 }
 
 /// Section 4.4: minimising the worst case instead of the best.
-fn worst_case(n: &Numbers) -> Claim {
+fn worst_case(n: &Numbers) -> Finding {
     let broadcast = |p: usize| {
         let [best, worst] = degrees(n, p).map(|d| time(&acknowledged(&Tree::by_degrees(p, &d), true, true)));
         worst / best - 1.0
@@ -104,12 +104,7 @@ fn worst_case(n: &Numbers) -> Claim {
     )
 }
 
-fn libraries() -> Claim {
+fn libraries() -> Finding {
     let why = "needs the machine with Intel's MPI and OpenMP, whose times are pictures; `lab reproduce` compares on the machine at hand";
-    claim(
-        "section 5.2",
-        "up to 4.3 times as fast as Intel's MPI and OpenMP",
-        why.to_owned(),
-        Verdict::NotReproduced,
-    )
+    claim("section 5.2", "up to 4.3 times as fast as Intel's MPI and OpenMP", why, Verdict::NotReproduced)
 }

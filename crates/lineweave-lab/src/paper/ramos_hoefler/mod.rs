@@ -11,8 +11,7 @@ mod parameters;
 mod simulated;
 mod states;
 
-use super::limit::Outcome;
-use super::{all_on, Basis, Claim, Finding, Item, Paper};
+use super::{all_on, of, Basis, Finding, Paper};
 use crate::models::cache_line::{multi_line, Reads, SameLine};
 use lineweave_core::machine::{shipped, Machine, State};
 use lineweave_core::model::MultiLine;
@@ -30,23 +29,8 @@ pub static PAPER: Paper = Paper {
 };
 
 fn findings() -> Vec<Finding> {
-    let items = states::items().into_iter().chain(parameters::items()).map(Finding::Item);
-    let reasoned = items.chain(claims::claims().into_iter().map(Finding::Claim));
-    let simulated = simulated::claims().into_iter().chain(interference::claims()).map(|claim| {
-        // The description's contention is the slope of this figure.
-        let calibrated = claim.item == "fig 3.6a, simulated";
-        Finding::Claim(claim).on(if calibrated { Basis::Calibrated } else { Basis::Predicted })
-    });
-    all_on(Basis::ByConstruction, reasoned).chain(simulated).collect()
-}
-
-/// A line of the report.
-fn item(item: impl Into<String>, agree: usize, of: usize, remark: impl Into<String>) -> Item {
-    Item::new(KEY, item, agree, of, remark)
-}
-
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
-    Claim::new(KEY, item, claimed, ours, outcome)
+    let reasoned = states::items().into_iter().chain(parameters::items()).chain(claims::claims());
+    of(KEY, all_on(Basis::ByConstruction, reasoned).chain(simulated::claims()).chain(interference::claims()))
 }
 
 fn machine(name: &str) -> &'static Machine {

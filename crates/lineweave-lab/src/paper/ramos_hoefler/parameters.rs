@@ -1,30 +1,32 @@
 //! Tables of Appendix B: parameters that minimise the min models.
 
 use super::data::{self, Degrees};
-use super::{item, Numbers};
+use super::Numbers;
 use crate::models::cache_line::{barrier, reduction_level, small_broadcast_level, Folding};
 use crate::optimise::levels::{self, holds};
 use crate::optimise::radix::Growth;
 use crate::optimise::ramos_hoefler as optimise;
-use crate::paper::Item;
+use crate::paper::{item, Finding};
 
-pub(super) fn items() -> Vec<Item> {
+pub(super) fn items() -> Vec<Finding> {
     let printed = data::parameters();
     let n = Numbers::of_phi();
     let broadcast = |k: usize| small_broadcast_level(&n.reads, &n.t_c, k).min;
     let slope = |k: usize| reduction_level(&n.reads, &n.t_c, &n.t_n, Folding::Slope, k).min;
     let full = |k: usize| reduction_level(&n.reads, &n.t_c, &n.t_n, Folding::Full, k).min;
-    let mut b1 = degrees("table B.1 (small broadcast)", &printed.broadcast, broadcast);
+    let (cheapest, remark) = degrees(&printed.broadcast, broadcast);
     let damaged: Vec<String> = printed.broadcast_damaged.iter().map(usize::to_string).collect();
-    b1.remark += &format!("; rows {} are damaged in the scan and left out", damaged.join(", "));
-    let mut b3 = degrees("table B.3 (small reduction)", &printed.reduction, slope);
-    let with_full = degrees("", &printed.reduction, full).agree;
-    b3.remark += &format!("; T_k taken as o k, with the whole T_N(k) it is {with_full} of {}", b3.of);
+    let remark = format!("{remark}; rows {} are damaged in the scan and left out", damaged.join(", "));
+    let b1 = item("table B.1 (small broadcast)", cheapest, printed.broadcast.len(), remark);
+    let ((cheapest, remark), of) = (degrees(&printed.reduction, slope), printed.reduction.len());
+    let full = degrees(&printed.reduction, full).0;
+    let remark = format!("{remark}; T_k taken as o k, with the whole T_N(k) it is {full} of {of}");
+    let b3 = item("table B.3 (small reduction)", cheapest, of, remark);
     vec![b1, barriers(&printed, &n), better_barriers(&printed, &n), b3, section_4_4(&n)]
 }
 
-/// Printed degrees that hold all threads and cost the least there is.
-fn degrees(name: &str, printed: &[Degrees], level: impl Fn(usize) -> f64) -> Item {
+/// Printed degrees that hold all threads and cost the least there is, and a remark.
+fn degrees(printed: &[Degrees], level: impl Fn(usize) -> f64) -> (usize, String) {
     let (mut agree, mut same, mut ties) = (0, 0, 0);
     for row in printed {
         let best = levels::all(row.threads, &level);
@@ -37,10 +39,10 @@ fn degrees(name: &str, printed: &[Degrees], level: impl Fn(usize) -> f64) -> Ite
         "least cost; {ties} rows have others of the same cost, and of those the most even one is printed in {} rows",
         same + ties - agree
     );
-    item(name, agree, printed.len(), remark)
+    (agree, remark)
 }
 
-fn barriers(printed: &data::Parameters, n: &Numbers) -> Item {
+fn barriers(printed: &data::Parameters, n: &Numbers) -> Finding {
     let agrees = |row: &&data::Rounds| {
         let found = optimise::barrier(&n.reads, row.threads, Growth::Published).choice;
         (found.m, found.rounds) == (row.radix, row.rounds)
@@ -55,7 +57,7 @@ fn barriers(printed: &data::Parameters, n: &Numbers) -> Item {
 }
 
 /// The radix with which fewer rounds suffice, beside the printed one.
-fn better_barriers(printed: &data::Parameters, n: &Numbers) -> Item {
+fn better_barriers(printed: &data::Parameters, n: &Numbers) -> Finding {
     let saved = |row: &data::Rounds| {
         let theirs = barrier(&n.reads, row.radix, row.rounds).min;
         1.0 - optimise::barrier(&n.reads, row.threads, Growth::Full).cost_ns / theirs
@@ -83,7 +85,7 @@ fn better_barriers(printed: &data::Parameters, n: &Numbers) -> Item {
 }
 
 /// Section 4.4 names the parameters of 30 and 60 threads: among the optimisers' best.
-fn section_4_4(n: &Numbers) -> Item {
+fn section_4_4(n: &Numbers) -> Finding {
     let broadcast = |k: usize| small_broadcast_level(&n.reads, &n.t_c, k).min;
     let reduction = |k: usize| reduction_level(&n.reads, &n.t_c, &n.t_n, Folding::Slope, k).min;
     let best = |threads: usize, level: &dyn Fn(usize) -> f64, degrees: &[usize]| {

@@ -3,7 +3,7 @@
 //! The paper prints these as curves; what it says of them in words is put to the test. Bands are the min-max models of
 //! Table 4.1 with the paper's parameters.
 
-use super::{claim, phi, Numbers};
+use super::{phi, Numbers};
 use crate::models::cache_line::{
     barrier as barrier_model, multi_line, reduction as reduction_model, small_broadcast, Folding, MinMax,
     Reads, SameLine,
@@ -12,7 +12,7 @@ use crate::optimise::list;
 use crate::optimise::radix::Growth;
 use crate::optimise::ramos_hoefler::{self as optimise, Large};
 use crate::paper::limit::NUMBER;
-use crate::paper::Claim;
+use crate::paper::{claim, Basis, Finding};
 use crate::simulate::{coherent, simulate, Options};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::algorithm::{self, Problem};
@@ -26,7 +26,7 @@ pub(super) fn threads() -> impl Iterator<Item = usize> {
     (4..=60).step_by(4)
 }
 
-pub(super) fn claims() -> Vec<Claim> {
+pub(super) fn claims() -> Vec<Finding> {
     let n = Numbers::of_phi();
     let mut out = vec![contention(), contention_in_memory()];
     out.extend(small_trees(&n));
@@ -70,11 +70,11 @@ pub(super) fn last_reader(n: usize, state: State) -> f64 {
 }
 
 /// Figure 3.6a: when the last of `n` threads has read one line.
-fn contention() -> Claim {
+fn contention() -> Finding {
     let last = |n: usize| last_reader(n, State::E);
     let (one, all) = (last(1), last(59));
     let slope = (all - one) / 58.0;
-    // The slope is the description's own; where the line begins is not.
+    // The slope is the description's own, taken from this figure; where the line begins is not.
     let fit = |n: usize| 56.2 * n as f64 + 320.5;
     let off = |n: usize| last(n) / fit(n) - 1.0;
     let worst = (1..60).map(|n| off(n).abs()).fold(0.0, f64::max);
@@ -90,10 +90,11 @@ fn contention() -> Claim {
         ),
         NUMBER.of(worst),
     )
+    .on(Basis::Calibrated)
 }
 
 /// Figure 3.6b: the line is in memory at first.
-fn contention_in_memory() -> Claim {
+fn contention_in_memory() -> Finding {
     let fit = SameLine::of(phi(), State::I, State::I).expect("Table 3.2 is in the machine file");
     let off = |n: usize| last_reader(n, State::I) / fit.fitted(n as f64) - 1.0;
     claim(
@@ -171,7 +172,7 @@ pub(super) fn optimised(n: &Numbers, p: usize) -> f64 {
 }
 
 /// Judges the claims of Figure 4.4: optimised trees against usual ones.
-fn small_trees(n: &Numbers) -> Vec<Claim> {
+fn small_trees(n: &Numbers) -> Vec<Finding> {
     let ours = |p: usize| optimised(n, p);
     let fastest = |p: usize| usual(p).iter().map(|(_, t)| time(&small(t, false))).fold(f64::MAX, f64::min);
     let (mut beaten, mut most) = (Vec::new(), 0.0f64);
@@ -213,7 +214,7 @@ fn within(times: &[(f64, MinMax)]) -> (usize, f64) {
 }
 
 /// Judges the claim of Figure 4.5: small broadcasts against the band of their model.
-fn small_band(n: &Numbers) -> Claim {
+fn small_band(n: &Numbers) -> Finding {
     // A rank that polls early has its line in its cache, not in memory.
     let polled = Reads { invalid: n.reads.remote, ..n.reads };
     let times: Vec<(f64, MinMax)> = threads()
@@ -256,7 +257,7 @@ pub(super) fn large_time(way: Large, p: usize) -> f64 {
     time(&of_table(Collective::Bcast, way.algorithm(), p, LARGE, &Params::new()))
 }
 
-fn large(n: &Numbers) -> Claim {
+fn large(n: &Numbers) -> Finding {
     let run = |way: Large, p: usize| large_time(way, p) / 1e3;
     let from =
         threads().find(|&p| (p..=60).step_by(4).all(|q| run(Large::Flat, q) < run(Large::Pipelined, q)));
@@ -284,7 +285,7 @@ pub(super) fn barrier_of(n: &Numbers, p: usize) -> (f64, MinMax) {
 }
 
 /// Judges the claim of Figure 4.7, about dissemination barriers.
-fn barriers(n: &Numbers) -> Claim {
+fn barriers(n: &Numbers) -> Finding {
     let times: Vec<(f64, MinMax)> = threads().map(|p| barrier_of(n, p)).collect();
     let (inside, off) = within(&times);
     let (last, band) = times[times.len() - 1];
@@ -317,7 +318,7 @@ pub(super) fn reduction_of(p: usize) -> (f64, MinMax) {
 }
 
 /// Judges the claim of Figure 4.8, about small reductions.
-fn reductions() -> Claim {
+fn reductions() -> Finding {
     let times: Vec<(f64, MinMax)> = threads().map(reduction_of).collect();
     let (inside, off) = within(&times);
     let (last, band) = times[times.len() - 1];

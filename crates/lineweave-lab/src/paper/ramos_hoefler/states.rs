@@ -1,14 +1,14 @@
 //! Tables of chapters 1 to 3: R by state, its clusters, one line there and back, and the fits.
 
 use super::data::{self, Cell, Group, Overhead, PingPongTable, Row};
-use super::{bridge, item, machine, phi, Numbers};
+use super::{bridge, machine, phi, Numbers};
 use crate::models::cache_line::{
     cells, clusters, estimate, multi_line, Cluster, Comparison, SameLine, Sample, NOISE,
 };
-use crate::paper::Item;
+use crate::paper::{item, Finding};
 use lineweave_core::machine::{Machine, State};
 
-pub(super) fn items() -> Vec<Item> {
+pub(super) fn items() -> Vec<Finding> {
     let printed = data::states();
     let mut items = vec![
         full(&printed.full),
@@ -38,7 +38,7 @@ fn cell_name(location: &str, state: &str) -> String {
 }
 
 /// Table 1.5a: cells of Table 1.6, of the columns that the paper names.
-fn full(printed: &[Cell]) -> Item {
+fn full(printed: &[Cell]) -> Finding {
     let table = cells(phi()).expect("Table 1.6 is in the machine file");
     let agrees = |cell: &&Cell| {
         let (location, state) = (data::location(&cell.location), data::state(&cell.state));
@@ -61,7 +61,7 @@ fn members(cluster: &Cluster) -> Vec<String> {
 }
 
 /// The paper's groups found by clustering, and the values it prints for them.
-fn clustered(name: &str, machine: &Machine, groups: &[Group]) -> Item {
+fn clustered(name: &str, machine: &Machine, groups: &[Group]) -> Finding {
     let table = cells(machine).expect("the table of states is in the machine file");
     let found = clusters(&table, NOISE);
     let wanted = |group: &Group| {
@@ -124,7 +124,7 @@ pub(super) fn measured(row: &Row, samples: usize) -> Sample {
 }
 
 /// Estimates with their deviations, and differences with theirs, of one table.
-fn estimates(table: &PingPongTable, samples: usize) -> [Item; 2] {
+fn estimates(table: &PingPongTable, samples: usize) -> [Finding; 2] {
     let rows = table.rows();
     let (mean_off, stdev_off) = rounding(machine(&table.machine));
     let (mut means, mut stdevs, mut differences, mut deviations) = (0, 0, 0, 0);
@@ -184,7 +184,7 @@ fn misprints(table: &PingPongTable, rows: &[Row], samples: usize) -> String {
 }
 
 /// O of Eq. 2.6 to 2.20: within the differences of the rows that it sums up.
-fn overheads(printed: &[Overhead], tables: &[PingPongTable], samples: usize) -> Item {
+fn overheads(printed: &[Overhead], tables: &[PingPongTable], samples: usize) -> Finding {
     let (mut agree, mut wrong) = (0, Vec::new());
     for overhead in printed {
         let table = tables.iter().find(|t| t.name == overhead.table).expect("a table of the data");
@@ -219,7 +219,7 @@ fn overheads(printed: &[Overhead], tables: &[PingPongTable], samples: usize) -> 
 }
 
 /// Section 3.1: the fit of T_N at one line is the ping-pong of one line.
-fn one_line_of_the_fit(tables: &[PingPongTable]) -> Item {
+fn one_line_of_the_fit(tables: &[PingPongTable]) -> Finding {
     let (mut agree, mut of, mut words) = (0, 0, Vec::new());
     // Receivers cannot poll an invalid line, so two of the four fits have measurements beside them.
     for (send, recv) in [(State::E, State::E), (State::I, State::E)] {
@@ -246,7 +246,7 @@ fn one_line_of_the_fit(tables: &[PingPongTable]) -> Item {
 }
 
 /// Section 3.2: T_C(1) = c + b = R_L + R_R, says the text before Eq. 3.2.
-fn contention_of_one() -> Item {
+fn contention_of_one() -> Finding {
     let n = Numbers::of_phi();
     let fit = SameLine::of(phi(), State::E, State::E).expect("Table 3.2 is in the machine file");
     let (fitted, reads) = (fit.fitted(1.0), n.reads.local + n.reads.remote);

@@ -1,8 +1,7 @@
 //! Claims that the paper makes in words, put to the test.
 
 use super::super::limit::SAME;
-use super::super::{Claim, Verdict};
-use super::claim;
+use super::super::{claim, Finding, Verdict};
 use super::equations::{l, loggp, logs, sum, S};
 use crate::models::tau_lop::order::{at_least, range, Ratio};
 use crate::models::tau_lop::{pipeline, Transfers, Way};
@@ -13,7 +12,7 @@ use lineweave_core::units::ceil_log2;
 /// Messages that follow each other closely (Eq. 22).
 const STEADY: Way = Way { back_to_back: true, ..Way::MPICH };
 
-pub(super) fn claims() -> Vec<Claim> {
+pub(super) fn claims() -> Vec<Finding> {
     vec![
         tie(),
         same_algorithm_twice(),
@@ -35,7 +34,7 @@ fn form(way: Way, form: Form, p: u64, block: u64) -> Transfers {
     way.collective(form, p as usize, p * block).unwrap_or_default()
 }
 
-fn tie() -> Claim {
+fn tie() -> Finding {
     let model = loggp(S);
     let worst = logs().map(|lg| {
         let p = 1usize << lg;
@@ -52,7 +51,7 @@ fn tie() -> Claim {
 }
 
 /// Eq. 7 and Eq. 19 are both LogGP's cost of recursive-doubling allgather.
-fn same_algorithm_twice() -> Claim {
+fn same_algorithm_twice() -> Finding {
     let model = loggp(S);
     let ratio =
         |p: usize, k: u64| model.allgather_of_section_4_1(p, k * S) / model.scatter_or_allgather(p, k * S);
@@ -70,7 +69,7 @@ fn same_algorithm_twice() -> Claim {
 }
 
 /// "The whole amount of data moved in RDA, (P - 1) m, exceeds the scatter figure of log P m."
-fn data_moved() -> Claim {
+fn data_moved() -> Finding {
     // Bytes of messages: a message's transfers move it twice.
     let messages = |f, p: u64| form(Way::MPICH, f, p, S).moved_bytes() / 2;
     let p = 128;
@@ -94,7 +93,7 @@ fn data_moved() -> Claim {
 }
 
 /// Section 2 blames LogGP for it; Eq. 13 does the same as printed, "on a full tree".
-fn sixty_five_ranks() -> Claim {
+fn sixty_five_ranks() -> Finding {
     let at = |p| Way::MPICH.collective(Form::BinomialBcast, p, S).unwrap_or_default();
     let printed = |p: usize| sum((0..ceil_log2(p)).map(|i| l(2, 1 << i)));
     let model = loggp(S);
@@ -112,7 +111,7 @@ fn sixty_five_ranks() -> Claim {
 }
 
 /// Section 4.3, with at least.
-fn twice() -> Claim {
+fn twice() -> Finding {
     let proved = (2..=10u32).filter(|lg| {
         let p = 1u64 << lg;
         let (x, y) = (form(STEADY, Form::DoublingAllgather, p, S), form(STEADY, Form::Scatter, p, S));
@@ -128,7 +127,7 @@ fn twice() -> Claim {
 }
 
 /// The printed sign is >; Eq. 8 permits L(S, 2) = L(S, P).
-fn strictly_twice() -> Claim {
+fn strictly_twice() -> Finding {
     let least = |lg: u32| {
         let p = 1u64 << lg;
         range(&form(STEADY, Form::DoublingAllgather, p, S), &form(STEADY, Form::Scatter, p, S))
@@ -146,7 +145,7 @@ fn strictly_twice() -> Claim {
 }
 
 /// The proof needs Eq. 22; with Eq. 10 each message of a scatter has a transfer more.
-fn twice_without_eq_22() -> Claim {
+fn twice_without_eq_22() -> Finding {
     let least = |p: u64, k: u64| {
         let at = |f| form(Way::MPICH, f, p, k * S);
         range(&at(Form::DoublingAllgather), &at(Form::Scatter)).map_or(f64::NAN, |(low, _)| low.value())
@@ -165,7 +164,7 @@ fn twice_without_eq_22() -> Claim {
     )
 }
 
-fn eq_22_for_10() -> Claim {
+fn eq_22_for_10() -> Finding {
     // Both messages as the models make them, with L(S, 2) from L(S, 1) to twice that, as Eq. 8 permits.
     let share = |k: u64, ratio: f64| {
         let time = |way: Way| way.message(k * S).cost(|t| if t.tau == 1 { 1.0 } else { ratio });
@@ -184,7 +183,7 @@ fn eq_22_for_10() -> Claim {
     )
 }
 
-fn concurrency_twice() -> Claim {
+fn concurrency_twice() -> Finding {
     // Eq. 17 holds P || already; Eq. 18 and 21 put another before it.
     let (p, k) = (8u64, 4u64);
     let send_receive = Way::MPICH.send_receive(k * S, p);
@@ -198,7 +197,7 @@ fn concurrency_twice() -> Claim {
     )
 }
 
-fn special_case() -> Claim {
+fn special_case() -> Finding {
     // log_nP's collectives beside tau-Lop's, both of one L(m, 1) that does not depend on tau.
     let whole = Way { segment: 0, ..Way::MPICH };
     let l = |m: u64| 40.0 + 0.19 * m as f64;
@@ -224,7 +223,7 @@ fn special_case() -> Claim {
 }
 
 /// Sum of L's over levels, where Fig. 14 has one L of the sum; h(P) levels, where the exponents need depth in edges.
-fn body_terms() -> Claim {
+fn body_terms() -> Finding {
     let full = |depth: u32| (1usize << (depth + 1)) - 1;
     let mut agree = 0;
     for depth in 1..=8u32 {
@@ -244,7 +243,7 @@ fn body_terms() -> Claim {
 }
 
 /// k - 2 blocks of two stages, and one stage more where log2 P is odd.
-fn body_length() -> Claim {
+fn body_length() -> Finding {
     let k = 64;
     let fits = |lg: u32| {
         let steady = pipeline::body(1 << lg, 2, k).stages;
@@ -264,7 +263,7 @@ fn body_length() -> Claim {
     )
 }
 
-fn unmeasured() -> Claim {
+fn unmeasured() -> Finding {
     claim(
         "fig 9",
         "tau-Lop's error of a binomial broadcast is less than log_nP's on Metropolis, and greater for what fits its caches",

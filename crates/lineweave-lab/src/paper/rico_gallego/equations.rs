@@ -1,7 +1,6 @@
 //! The numbered equations: as printed, beside what summing over the algorithm's stages gives.
 
-use super::super::Item;
-use super::item;
+use super::super::{item, Finding};
 use crate::models::tau_lop::{Transfers, Way};
 use crate::models::{Call, Form, LogGp, Published};
 use lineweave_core::model::Fitted;
@@ -28,7 +27,7 @@ pub(super) fn loggp(segment: u64) -> LogGp {
     LogGp { l: f(311.0), o: f(23.0), g: f(71.0), per_byte: f(0.19), segment }
 }
 
-pub(super) fn items() -> Vec<Item> {
+pub(super) fn items() -> Vec<Finding> {
     vec![equation_7(), messages(), collectives(), simplified()]
 }
 
@@ -36,7 +35,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-fn equation_7() -> Item {
+fn equation_7() -> Finding {
     let (mut agree, mut of) = (0, 0);
     for lg in logs() {
         let p = 1usize << lg;
@@ -55,7 +54,7 @@ fn equation_7() -> Item {
     item("eq 7", agree, of, remark)
 }
 
-fn messages() -> Item {
+fn messages() -> Finding {
     let (mut agree, mut of) = (0, 0);
     let mut check = |holds: bool| {
         of += 1;
@@ -73,7 +72,7 @@ fn messages() -> Item {
     item("eq 9 to 11, 22", agree, of, "Eq. 9 with n = 2 for k = 1 to 64 gives Eq. 10, with k = 1 Eq. 11, with n = k = 1 KNEM's L(m, 1); k L(S, 2) back to back")
 }
 
-fn collectives() -> Item {
+fn collectives() -> Finding {
     let (mut agree, mut of) = (0, 0);
     let mut check = |found: Transfers, printed: Transfers| {
         of += 1;
@@ -101,7 +100,7 @@ fn collectives() -> Item {
     item("eq 13 to 18, 21", agree, of, "sums over the stages of the algorithms for P = 2 to 1024 and 16 segments, against the printed right-hand sides (Eq. 18 and 21 with P || applied once, see claims)")
 }
 
-fn simplified() -> Item {
+fn simplified() -> Finding {
     let steady = Way { back_to_back: true, ..Way::MPICH };
     let k = 16;
     let (mut agree, mut of) = (0, 0);

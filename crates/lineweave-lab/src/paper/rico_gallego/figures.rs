@@ -1,7 +1,6 @@
 //! Figs. 6, 13, 14 and 18: what they print, as data, against the plan and the pipeline.
 
-use super::super::Item;
-use super::item;
+use super::super::{item, Finding};
 use crate::models::tau_lop::{pipeline, Transfers, Way};
 use lineweave_core::algorithm::bcast::two_segment_tree::{transfers, Target, Transfer};
 use lineweave_core::algorithm::trees::Tree;
@@ -52,7 +51,7 @@ fn read<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
     toml::from_str(text).ok()
 }
 
-pub(super) fn items() -> Vec<Item> {
+pub(super) fn items() -> Vec<Finding> {
     let mut list = vec![figure_6()];
     if let Some(figure) = read::<Figure14>(FIG14) {
         list.push(figure_13(&figure));
@@ -63,7 +62,7 @@ pub(super) fn items() -> Vec<Item> {
     list
 }
 
-fn figure_6() -> Item {
+fn figure_6() -> Finding {
     let message = Way { segment: 1, transfers: 2, back_to_back: false }.message(3);
     let (mut stages, mut moved) = (0, 0);
     for (term, n) in message.terms() {
@@ -88,7 +87,7 @@ fn name(t: &Transfer) -> String {
     }
 }
 
-fn figure_13(figure: &Figure14) -> Item {
+fn figure_13(figure: &Figure14) -> Finding {
     let all = transfers(figure.ranks, figure.degree, figure.segments);
     let mut b00: Vec<usize> = all.iter().filter(|t| name(t) == "b00").map(|t| t.stage).collect();
     b00.sort_unstable();
@@ -109,7 +108,7 @@ fn figure_13(figure: &Figure14) -> Item {
     item("fig 13", agree, 3, "labels that the captions name: when b00 is written, what is written in stage 3, how often label 4 occurs; from the plan bcast/two-segment-tree")
 }
 
-fn figure_14(figure: &Figure14) -> Item {
+fn figure_14(figure: &Figure14) -> Finding {
     let tree = Tree::kary(figure.ranks, figure.degree);
     let levels = tree.levels();
     let all = transfers(figure.ranks, figure.degree, figure.segments);
@@ -127,11 +126,11 @@ fn figure_14(figure: &Figure14) -> Item {
         "legible cost cells, row by row, against the plan's transfers; in flight by stage: {} (stage 4: L(S, 7)); the eleventh column is empty",
         stages.join(", ")
     );
-    item("fig 14", agree, of, &remark)
+    item("fig 14", agree, of, remark)
 }
 
 /// The formula of the pipeline against the transfers of the plan, beyond the figure.
-fn plan_and_pipeline() -> Item {
+fn plan_and_pipeline() -> Finding {
     let (mut agree, mut of) = (0, 0);
     for (g, p) in [2, 3, 4, 8].into_iter().flat_map(|g| (2..=48usize).map(move |p| (g, p))) {
         for k in [1usize, 4, 9] {
@@ -147,7 +146,7 @@ fn plan_and_pipeline() -> Item {
     item("fig 14, general", agree, of, "transfers in flight by stage, from the widths of the tree's levels alone, against the plan's: degrees 2, 3, 4, 8, P = 2 to 48, 1, 4 and 9 segments")
 }
 
-fn figure_18(figure: &Figure18) -> Item {
+fn figure_18(figure: &Figure18) -> Finding {
     let near = |a: f64, b: f64| (a - b).abs() <= 1.0;
     let agree = figure
         .row
@@ -158,7 +157,7 @@ fn figure_18(figure: &Figure18) -> Item {
         "L = l / k within a nanosecond; of the four rows that are printed the mean is {shown:.0} ns, of all rows {} ns is printed",
         figure.mean_ns
     );
-    item("fig 18b", agree.count(), figure.row.len(), &remark)
+    item("fig 18b", agree.count(), figure.row.len(), remark)
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ mod figures_simulated;
 mod setups;
 mod simulated;
 
-use super::limit::Outcome;
-use super::{all_on, Basis, Claim, Finding, Item, Paper};
+use super::{all_on, of, Basis, Finding, Paper};
 
 /// Key of the paper.
 const KEY: &str = "rico-gallego-2015";
@@ -29,20 +28,6 @@ pub static PAPER: Paper = Paper {
 };
 
 fn findings() -> Vec<Finding> {
-    let items = equations::items().into_iter().chain(figures::items()).map(Finding::Item);
-    let reasoned = items.chain(claims::claims().into_iter().map(Finding::Claim));
-    let simulated = simulated::claims().into_iter().map(|claim| {
-        // How many copies memory bears is taken from this figure.
-        let calibrated = claim.item == "fig 17";
-        Finding::Claim(claim).on(if calibrated { Basis::Calibrated } else { Basis::Predicted })
-    });
-    all_on(Basis::ByConstruction, reasoned).chain(simulated).collect()
-}
-
-fn item(item: &str, agree: usize, of: usize, remark: &str) -> Item {
-    Item::new(KEY, item, agree, of, remark)
-}
-
-fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
-    Claim::new(KEY, item, claimed, ours, outcome)
+    let reasoned = equations::items().into_iter().chain(figures::items()).chain(claims::claims());
+    of(KEY, all_on(Basis::ByConstruction, reasoned).chain(simulated::claims()))
 }

@@ -1,10 +1,9 @@
 //! The three set-ups of section 5 that measure L(S, tau), played on copies, and Figures 4 and 21.
 
-use super::claim;
 use super::equations::S;
 use super::simulated::{bears, Bench};
 use crate::paper::limit::{ALMOST, NUMBER};
-use crate::paper::Claim;
+use crate::paper::{claim, Finding};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
 use lineweave_core::units::Rank;
@@ -92,7 +91,7 @@ fn same_source(bench: &Bench, ranks: usize) -> f64 {
     bench.time(&b.finish())
 }
 
-pub(super) fn claims() -> [Claim; 4] {
+pub(super) fn claims() -> [Finding; 4] {
     let bears = bears()[1];
     let bench = Bench::lusitania(bears);
     let all = TAUS;

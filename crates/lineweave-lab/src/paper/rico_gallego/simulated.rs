@@ -8,12 +8,11 @@
 //! (`simulate/copies.rs`); the models' parameters are measured on the same simulated machine, as the paper does it: L(S,
 //! tau) by its ring, log_nP's o by half a message, LogGP's by messages of two lengths.
 
-use super::claim;
 use super::equations::S;
 use super::setups::{self, Setup};
 use crate::models::tau_lop::{Transfers, Way};
 use crate::models::{levels, Form};
-use crate::paper::Claim;
+use crate::paper::{claim, Basis, Finding};
 use crate::simulate::copies::{simulate, Rates};
 use crate::simulate::Options;
 use lineweave_core::algorithm::{find, Problem};
@@ -238,7 +237,7 @@ pub(super) fn ratio(bench: &Bench, ranks: usize, k: u64) -> f64 {
     bench.mpich(Form::DoublingAllgather, ranks, k) / bench.mpich(Form::Scatter, ranks, k)
 }
 
-pub(super) fn claims() -> Vec<Claim> {
+pub(super) fn claims() -> Vec<Finding> {
     let mut list = vec![message()];
     list.extend(errors().iter().map(compared));
     list.push(dearer());
@@ -247,7 +246,7 @@ pub(super) fn claims() -> Vec<Claim> {
 }
 
 /// Judges the claim of Figure 7, about the error of a message's cost.
-fn message() -> Claim {
+fn message() -> Finding {
     let lengths = [8, 16, 32, 64, 128, 256];
     let of = |bears: f64| {
         let bench = Bench::metropolis(bears);
@@ -278,7 +277,7 @@ fn percent(errors: [f64; 3]) -> String {
 }
 
 /// Judges the claim of one of Figures 10, 11, 12 and 15.
-fn compared(figure: &Errors) -> Claim {
+fn compared(figure: &Errors) -> Finding {
     let at = |errors: &[[f64; 3]], ranks: usize| errors[RANKS.iter().position(|&p| p == ranks).unwrap_or(0)];
     let (few, many) = (8, RANKS[RANKS.len() - 1]);
     let each: Vec<String> = bears()
@@ -316,7 +315,7 @@ fn compared(figure: &Errors) -> Claim {
 }
 
 /// Judges the claim of Figure 17, that recursive doubling is dearer than scatter.
-fn dearer() -> Claim {
+fn dearer() -> Finding {
     let found = calibration();
     let each: Vec<String> =
         found.ratios.iter().map(|(b, r)| format!("{b}: {:.1}, {:.1}, {:.1}", r[0], r[1], r[2])).collect();
@@ -343,4 +342,6 @@ fn dearer() -> Claim {
         ),
         found.range.is_some(),
     )
+    // How many copies memory bears is taken from this figure.
+    .on(Basis::Calibrated)
 }
