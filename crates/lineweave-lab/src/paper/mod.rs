@@ -6,6 +6,7 @@
 
 pub mod chunduri;
 mod figure;
+mod given;
 pub mod limit;
 mod luczynski;
 pub mod patil;

@@ -7,10 +7,11 @@ mod printed;
 mod simulated;
 mod steps;
 
+use super::given::{machine, planned};
 use super::{all_on, of, Basis, Paper};
-use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{shipped, Machine};
+use lineweave_core::machine::Machine;
 use lineweave_core::plan::{Params, Plan};
 use lineweave_core::topology::Shape;
 
@@ -27,8 +28,7 @@ const KEY: &str = "chunduri-2015";
 
 /// The paper's machine.
 fn power8() -> &'static Machine {
-    let found = shipped().iter().find(|m| m.name == "power8-8247-42l");
-    found.expect("machines/power8-8247-42l.toml is shipped")
+    machine("power8-8247-42l")
 }
 
 /// `ranks` ranks, one a core, cores filled chip by chip.
@@ -48,6 +48,5 @@ fn tree(k: usize) -> Params {
 /// A barrier of the table.
 fn barrier(name: &str, shape: &Shape, params: &Params) -> Plan {
     let problem = Problem { shape: shape.clone(), ..Problem::flat(Collective::Barrier, shape.ranks(), 0) };
-    let made = find(Collective::Barrier, name).and_then(|a| a.plan(&problem, params));
-    made.unwrap_or_else(|e| panic!("barrier/{name} {params}: {e}"))
+    planned(name, &problem, params)
 }

@@ -1,5 +1,6 @@
 //! Numbers that the paper prints: `papers/chunduri-2015/tables.toml`.
 
+use crate::paper::given;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -64,9 +65,7 @@ pub(super) struct Printed {
 
 /// Returns the printed numbers, which are read once.
 pub(super) fn printed() -> &'static Printed {
-    static PRINTED: LazyLock<Printed> = LazyLock::new(|| {
-        let text = include_str!("../../../papers/chunduri-2015/tables.toml");
-        toml::from_str(text).unwrap_or_else(|e| panic!("papers/chunduri-2015/tables.toml does not read: {e}"))
-    });
+    const TEXT: &str = include_str!("../../../papers/chunduri-2015/tables.toml");
+    static PRINTED: LazyLock<Printed> = LazyLock::new(|| given::printed("chunduri-2015/tables.toml", TEXT));
     &PRINTED
 }

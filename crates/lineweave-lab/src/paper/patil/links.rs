@@ -1,9 +1,10 @@
 //! Chapter 4: only one core communicates on a tile, and only one over any given link, at any point of time; at a buffer two.
 
 use super::Study;
+use crate::paper::given::played;
 use crate::paper::{claim, item, Basis, Finding};
 use crate::simulate::mesh::{all_pairs, overlaps, FlagCost, Overlaps, Settings, Shared};
-use crate::simulate::{simulate, Options};
+use crate::simulate::Options;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Plan;
 
@@ -16,7 +17,7 @@ const BLOCKS: [usize; 2] = [32, 160];
 fn at_once(study: &Study, plan: &Plan) -> Overlaps {
     let mesh = Settings { flags: FlagCost::Byte, ..Settings::default() };
     let options = Options { trace: true, mesh, ..Options::default() };
-    let trace = simulate(study.machine, plan, &options).ok().and_then(|o| o.trace);
+    let trace = played(study.machine, plan, &options).trace;
     let found = trace.and_then(|t| overlaps(study.machine, plan, &t));
     found.unwrap_or_else(|| panic!("{} on the mesh has a trace", plan.name()))
 }

@@ -8,12 +8,13 @@ mod contention;
 mod figures;
 mod links;
 
+use super::given::{machine, planned, played, printed};
 use super::{of, Finding, Paper};
 use crate::simulate::mesh::{FlagCost, Settings};
-use crate::simulate::{simulate, Fidelity, Options, Outcome};
-use lineweave_core::algorithm::{self, Problem};
+use crate::simulate::{Fidelity, Options, Outcome};
+use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{shipped, Machine};
+use lineweave_core::machine::Machine;
 use lineweave_core::plan::{Blocks, Params, Plan, Uneven};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -85,9 +86,7 @@ const ROOT: usize = 18;
 impl Study {
     fn new() -> Study {
         const TEXT: &str = include_str!("../../../papers/patil-2014/claims.toml");
-        let printed = toml::from_str(TEXT).unwrap_or_else(|e| panic!("papers/{KEY}/claims.toml: {e}"));
-        let machine = shipped().iter().find(|m| m.name == "intel-scc");
-        Study { printed, machine: machine.unwrap_or_else(|| panic!("machines/intel-scc.toml is shipped")) }
+        Study { printed: printed("patil-2014/claims.toml", TEXT), machine: machine("intel-scc") }
     }
 
     /// A plan for the first `ranks` cores.
@@ -105,15 +104,13 @@ impl Study {
         if name == "centralized" {
             params = params.with("release", "each").with("layout", "alone");
         }
-        let made = algorithm::find_to_look_at(collective, name).and_then(|a| a.plan(&problem, &params));
-        made.unwrap_or_else(|e| panic!("{collective}/{name}: {e}"))
+        planned(name, &problem, &params)
     }
 
     fn play(&self, plan: &Plan, runs: usize) -> Outcome {
         let fidelity = if plan.bytes > 4096 { Fidelity::Chunk } else { Fidelity::Line };
         let mesh = Settings { flags: FlagCost::Byte, ..Settings::default() };
-        simulate(self.machine, plan, &Options { fidelity, runs, mesh, ..Options::default() })
-            .unwrap_or_else(|e| panic!("{} of {} bytes: {e}", plan.name(), plan.bytes))
+        played(self.machine, plan, &Options { fidelity, runs, mesh, ..Options::default() })
     }
 
     /// One run alone on the first `ranks` cores, in us.
@@ -165,8 +162,7 @@ impl Study {
             "noc-msg" => Params::new().with("columns", self.printed.setup.columns),
             _ => Params::new(),
         };
-        let made = algorithm::find(Collective::Alltoall, name).and_then(|a| a.plan(&problem, &params));
-        self.play(&made.unwrap_or_else(|e| panic!("alltoallv/{name}: {e}")), 1).first.nanos() / 1e3
+        self.play(&planned(name, &problem, &params), 1).first.nanos() / 1e3
     }
 
     /// Returns the time of RCKMPI as a multiple of that of NoC_Msg.

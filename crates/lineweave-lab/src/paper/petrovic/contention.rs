@@ -1,9 +1,10 @@
 //! Section 3.3: what a loaded link and a loaded port do.
 
 use super::{Study, CHIP};
+use crate::paper::given::played;
 use crate::paper::limit::SAME;
 use crate::paper::{all_on, claim, Basis, Finding};
-use crate::simulate::{simulate, Options};
+use crate::simulate::Options;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
 use lineweave_core::trace::Trace;
@@ -39,9 +40,7 @@ fn plan(study: &Study, lines: usize, uses: &[Use]) -> Plan {
 pub(in crate::paper) fn traced(study: &Study, lines: usize, uses: &[Use]) -> Trace {
     let options = Options { trace: true, mesh: CHIP, ..Options::default() };
     let plan = plan(study, lines, uses);
-    let outcome = simulate(study.machine, &plan, &options);
-    let trace = outcome.map(|o| o.trace).unwrap_or_else(|e| panic!("contention on the mesh: {e}"));
-    trace.unwrap_or_else(|| Trace::of(&plan, lineweave_core::trace::Clock::Simulated))
+    played(study.machine, &plan, &options).trace.expect("it is asked for")
 }
 
 /// Mean time of a core's calls that ended before `until`, in ns.

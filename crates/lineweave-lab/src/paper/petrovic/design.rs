@@ -3,10 +3,11 @@
 use super::{Study, CHIP, IDEAL};
 use crate::optimise::buffers::double_buffering;
 use crate::optimise::notify::{best_degree, ideal_degree, siblings};
+use crate::paper::given::planned;
 use crate::paper::limit::{ALMOST, SAME};
 use crate::paper::{claim, Finding};
 use crate::simulate::Fidelity;
-use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
 use lineweave_core::units::Rank;
@@ -57,8 +58,7 @@ fn root(study: &Study) -> Finding {
     let time = |root: usize, lines: usize| {
         let problem =
             Problem { root, ..Problem::flat(Collective::Bcast, setup.cores, lines * setup.line_bytes) };
-        let plan = find(Collective::Bcast, "oc-bcast").and_then(|a| a.plan(&problem, &Params::new()));
-        study.latency(&plan.unwrap_or_else(|e| panic!("oc-bcast from {root}: {e}")), CHIP)
+        study.latency(&planned("oc-bcast", &problem, &Params::new()), CHIP)
     };
     let found = [1, setup.chunk_lines].map(|lines| {
         let zero = time(0, lines);

@@ -8,13 +8,14 @@ mod design;
 mod figures;
 mod tables;
 
+use super::given::{machine, planned, played, printed};
 use super::{of, Finding, Paper};
 use crate::models::put_get::PutGet;
 use crate::simulate::mesh::{FlagCost, Settings};
-use crate::simulate::{self, simulate, Fidelity, Options};
-use lineweave_core::algorithm::{self, Problem};
+use crate::simulate::{self, Fidelity, Options};
+use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{shipped, Machine};
+use lineweave_core::machine::Machine;
 use lineweave_core::plan::{Params, Plan};
 use serde::Deserialize;
 
@@ -70,9 +71,7 @@ pub(in crate::paper) struct Study {
 impl Study {
     pub(in crate::paper) fn new() -> Study {
         const TEXT: &str = include_str!("../../../papers/petrovic-2012/tables.toml");
-        let printed = toml::from_str(TEXT).unwrap_or_else(|e| panic!("papers/{KEY}/tables.toml: {e}"));
-        let machine = shipped().iter().find(|m| m.name == "intel-scc");
-        let machine = machine.unwrap_or_else(|| panic!("machines/intel-scc.toml is shipped"));
+        let (printed, machine) = (printed("petrovic-2012/tables.toml", TEXT), machine("intel-scc"));
         let model = PutGet::of(machine).unwrap_or_else(|| panic!("machines/intel-scc.toml knows Table 1"));
         Study { printed, machine, model }
     }
@@ -81,8 +80,7 @@ impl Study {
     fn bcast(&self, name: &str, params: &Params, lines: usize) -> Plan {
         let setup = &self.printed.setup;
         let problem = Problem::flat(Collective::Bcast, setup.cores, lines * setup.line_bytes);
-        let made = algorithm::find(Collective::Bcast, name).and_then(|a| a.plan(&problem, params));
-        made.unwrap_or_else(|e| panic!("bcast/{name} of {lines} lines: {e}"))
+        planned(name, &problem, params)
     }
 
     fn oc_bcast(&self, k: usize, lines: usize) -> Plan {
@@ -104,9 +102,7 @@ impl Study {
     }
 
     fn play(&self, plan: &Plan, fidelity: Fidelity, runs: usize, mesh: Settings) -> simulate::Outcome {
-        let options = Options { fidelity, runs, mesh, ..Options::default() };
-        simulate(self.machine, plan, &options)
-            .unwrap_or_else(|e| panic!("{} of {} bytes: {e}", plan.name(), plan.bytes))
+        played(self.machine, plan, &Options { fidelity, runs, mesh, ..Options::default() })
     }
 
     /// Steady throughput in MB/s, from run to run.

@@ -1,7 +1,7 @@
 //! Numbers that the paper prints, as data.
 
+use crate::paper::given;
 use lineweave_core::machine::{Location, State};
-use serde::de::DeserializeOwned;
 use serde::Deserialize;
 
 /// A printed number: its value, and how much printing rounded away.
@@ -139,18 +139,23 @@ pub(super) struct Rounds {
     pub rounds: usize,
 }
 
-fn read<T: DeserializeOwned>(name: &str, text: &str) -> T {
-    toml::from_str(text).unwrap_or_else(|e| panic!("papers/ramos-hoefler-2013/{name} does not read: {e}"))
-}
-
 pub(super) fn ping_pong() -> PingPong {
-    read("ping-pong.toml", include_str!("../../../papers/ramos-hoefler-2013/ping-pong.toml"))
+    given::printed(
+        "ramos-hoefler-2013/ping-pong.toml",
+        include_str!("../../../papers/ramos-hoefler-2013/ping-pong.toml"),
+    )
 }
 
 pub(super) fn states() -> States {
-    read("states.toml", include_str!("../../../papers/ramos-hoefler-2013/states.toml"))
+    given::printed(
+        "ramos-hoefler-2013/states.toml",
+        include_str!("../../../papers/ramos-hoefler-2013/states.toml"),
+    )
 }
 
 pub(super) fn parameters() -> Parameters {
-    read("parameters.toml", include_str!("../../../papers/ramos-hoefler-2013/parameters.toml"))
+    given::printed(
+        "ramos-hoefler-2013/parameters.toml",
+        include_str!("../../../papers/ramos-hoefler-2013/parameters.toml"),
+    )
 }

@@ -11,9 +11,10 @@ mod parameters;
 mod simulated;
 mod states;
 
+use super::given::machine;
 use super::{all_on, of, Basis, Finding, Paper};
 use crate::models::cache_line::{multi_line, Reads, SameLine};
-use lineweave_core::machine::{shipped, Machine, State};
+use lineweave_core::machine::{Machine, State};
 use lineweave_core::model::MultiLine;
 use lineweave_core::topology::Level;
 
@@ -31,11 +32,6 @@ pub static PAPER: Paper = Paper {
 fn findings() -> Vec<Finding> {
     let reasoned = states::items().into_iter().chain(parameters::items()).chain(claims::claims());
     of(KEY, all_on(Basis::ByConstruction, reasoned).chain(simulated::claims()).chain(interference::claims()))
-}
-
-fn machine(name: &str) -> &'static Machine {
-    let found = shipped().iter().find(|m| m.name == name);
-    found.unwrap_or_else(|| panic!("machines/{name}.toml is shipped with this crate"))
 }
 
 fn phi() -> &'static Machine {

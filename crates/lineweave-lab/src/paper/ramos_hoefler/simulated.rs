@@ -11,11 +11,12 @@ use crate::models::cache_line::{
 use crate::optimise::list;
 use crate::optimise::radix::Growth;
 use crate::optimise::ramos_hoefler::{self as optimise, Large};
+use crate::paper::given::{planned, played};
 use crate::paper::limit::NUMBER;
 use crate::paper::{claim, Basis, Finding};
-use crate::simulate::{coherent, simulate, Options};
+use crate::simulate::{coherent, Options};
 use lineweave_core::algorithm::trees::Tree;
-use lineweave_core::algorithm::{self, Problem};
+use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::State;
 use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
@@ -36,8 +37,7 @@ pub(super) fn claims() -> Vec<Finding> {
 
 /// The first run of a plan, alone, in ns.
 pub(super) fn time(plan: &Plan) -> f64 {
-    let outcome = simulate(phi(), plan, &Options::default());
-    outcome.unwrap_or_else(|e| panic!("{} on the Xeon Phi: {e}", plan.name())).first.nanos()
+    played(phi(), plan, &Options::default()).first.nanos()
 }
 
 pub(super) fn of_table(
@@ -51,8 +51,7 @@ pub(super) fn of_table(
     problem.shape = coherent::placed(phi(), ranks).unwrap_or_else(|e| panic!("{e}"));
     problem.direct = true;
     problem.grain = if collective.folds() { 8 } else { 1 };
-    let plan = algorithm::find(collective, name).and_then(|a| a.plan(&problem, params));
-    plan.unwrap_or_else(|e| panic!("{collective}/{name}: {e}"))
+    planned(name, &problem, params)
 }
 
 /// Returns the time, in ns, at which the last of `n` threads has read one line, which is in a cache (E) or in memory (I).

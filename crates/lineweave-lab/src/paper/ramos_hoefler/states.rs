@@ -1,10 +1,11 @@
 //! Tables of chapters 1 to 3: R by state, its clusters, one line there and back, and the fits.
 
 use super::data::{self, Cell, Group, Overhead, PingPongTable, Row};
-use super::{bridge, machine, phi, Numbers};
+use super::{bridge, phi, Numbers};
 use crate::models::cache_line::{
     cells, clusters, estimate, multi_line, Cluster, Comparison, SameLine, Sample, NOISE,
 };
+use crate::paper::given::machine;
 use crate::paper::{item, Finding};
 use lineweave_core::machine::{Machine, State};
 

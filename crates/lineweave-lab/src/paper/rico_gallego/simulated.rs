@@ -12,12 +12,12 @@ use super::equations::S;
 use super::setups::{self, Setup};
 use crate::models::tau_lop::{Transfers, Way};
 use crate::models::{levels, Form};
+use crate::paper::given::{machine, planned};
 use crate::paper::{claim, Basis, Finding};
 use crate::simulate::copies::{simulate, Rates};
 use crate::simulate::Options;
-use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::shipped;
 use lineweave_core::plan::{Params, Plan};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -43,8 +43,7 @@ pub(super) struct Bench {
 impl Bench {
     /// The machine of this name, if its memory, or that of each node, bears so many copies.
     fn new(name: &str, interleaved: bool, bears: f64, write: f64) -> Bench {
-        let machine = shipped().iter().find(|m| m.name == name);
-        let topology = machine.and_then(lineweave_core::machine::Machine::topology).unwrap_or_default();
+        let topology = machine(name).topology().unwrap_or_default();
         let homes = topology.cpus.iter().map(|cpu| if interleaved { 0 } else { cpu.numa }).collect();
         // Segments a ns: the unit of time is that of reading a segment alone.
         Bench { rates: Rates { copy: S as f64 / 1e3, bears, write }, homes, transfers: RefCell::default() }
@@ -66,8 +65,7 @@ impl Bench {
 
     fn of_table(&self, collective: Collective, name: &str, ranks: usize, bytes: u64, params: &Params) -> f64 {
         let problem = Problem::flat(collective, ranks, bytes as usize);
-        let plan = find(collective, name).and_then(|a| a.plan(&problem, params));
-        self.time(&plan.unwrap_or_else(|e| panic!("{collective}/{name}: {e}")))
+        self.time(&planned(name, &problem, params))
     }
 
     /// MPICH's collective of `k` segments: a rank's part, where ranks have parts.
