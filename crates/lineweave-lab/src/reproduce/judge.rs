@@ -87,24 +87,9 @@ fn shown(series: &BTreeMap<&str, f64>) -> String {
     series.iter().map(|(name, ns)| format!("{name} {}", Nanos(*ns))).collect::<Vec<_>>().join(", ")
 }
 
-/// The picture whose points a claim compares.
-fn picture(ask: &Ask) -> Option<&'static str> {
-    match ask {
-        Ask::Cannot(_) => None,
-        Ask::Fastest { picture, .. }
-        | Ask::Best { picture, .. }
-        | Ask::Order { picture, .. }
-        | Ask::Times { picture, .. }
-        | Ask::Constant { picture, .. }
-        | Ask::Within { picture, .. }
-        | Ask::Off { picture, .. }
-        | Ask::LeastError { picture, .. }
-        | Ask::Alike { picture } => Some(picture),
-    }
-}
-
 fn asked(study: &Study, rule: &Rule, points: &[Point]) -> (Outcome, String) {
-    let own = |p: &&Point| Some(p.picture.as_str()) == picture(&rule.ask) && p.source == MEASURED;
+    let picture = rule.picture;
+    let own = |p: &&Point| p.picture == picture && p.source == MEASURED;
     let (all, steady) =
         (points.iter().filter(own).count(), points.iter().filter(own).filter(|p| p.is_steady()).count());
     if all == 0 && !matches!(rule.ask, Ask::Cannot(_)) {
@@ -116,24 +101,22 @@ fn asked(study: &Study, rule: &Rule, points: &[Point]) -> (Outcome, String) {
             all - steady
         ));
     }
+    let mut times = times(points, picture, MEASURED);
     let found = match &rule.ask {
         Ask::Cannot(why) => return cannot((*why).to_owned()),
-        Ask::Fastest { picture, who, than, at_last } => {
-            let mut times = times(points, picture, MEASURED);
+        Ask::Fastest { who, than, at_last } => {
             let rival = |name: &&str| than.is_empty() || than.contains(name) || name == who;
             times.iter_mut().for_each(|(_, series)| series.retain(|name, _| rival(name)));
             fastest(&times, who, *at_last)
         }
-        Ask::Best { picture, series, printed } => best(&times(points, picture, MEASURED), series, printed),
-        Ask::Order { picture, series, at } => order(&times(points, picture, MEASURED), series, at),
-        Ask::Times { picture, series, at, factor } => {
-            so_many_times(&times(points, picture, MEASURED), *series, *at, factor)
-        }
-        Ask::Constant { picture, series, from } => constant(&times(points, picture, MEASURED), series, *from),
-        Ask::Within { picture, models } => within(points, picture, *models),
-        Ask::Off { picture, but } => off(points, picture, but),
-        Ask::LeastError { picture, model } => least_error(points, picture, model),
-        Ask::Alike { picture } => alike(&times(points, picture, MEASURED)),
+        Ask::Best { series, printed } => best(&times, series, printed),
+        Ask::Order { series, at } => order(&times, series, at),
+        Ask::Times { series, at, factor } => so_many_times(&times, *series, *at, factor),
+        Ask::Constant { series, from } => constant(&times, series, *from),
+        Ask::Within { models } => within(points, picture, *models),
+        Ask::Off { but } => off(points, picture, but),
+        Ask::LeastError { model } => least_error(points, picture, model),
+        Ask::Alike => alike(&times),
     };
     found.unwrap_or_else(|| {
         cannot(

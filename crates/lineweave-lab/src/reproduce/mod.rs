@@ -187,12 +187,10 @@ impl Here {
     }
 }
 
-/// The test that a claim makes of the points.
+/// The test that a claim makes of the points of a picture.
 pub enum Ask {
     /// `who` is the fastest of its picture or of some series, or within 5 % of that.
     Fastest {
-        /// The picture.
-        picture: &'static str,
         /// The series.
         who: &'static str,
         /// The others; all of the picture where there are none.
@@ -202,8 +200,6 @@ pub enum Ask {
     },
     /// The least of a series is at one of these x.
     Best {
-        /// The picture.
-        picture: &'static str,
         /// The series.
         series: &'static str,
         /// The values that the paper prints.
@@ -211,8 +207,6 @@ pub enum Ask {
     },
     /// Each of these series is faster than the one before.
     Order {
-        /// The picture.
-        picture: &'static str,
         /// The slowest first.
         series: &'static [&'static str],
         /// The x at which they are compared; every one where there are none.
@@ -220,8 +214,6 @@ pub enum Ask {
     },
     /// One series is so many times as fast as another.
     Times {
-        /// The picture.
-        picture: &'static str,
         /// The faster one, as claimed, and the slower one.
         series: [&'static str; 2],
         /// The x at which they are compared; the largest where it is infinite.
@@ -231,8 +223,6 @@ pub enum Ask {
     },
     /// A series does not change with x, within 10 %, from this x on.
     Constant {
-        /// The picture.
-        picture: &'static str,
         /// The series.
         series: &'static str,
         /// The least x.
@@ -240,30 +230,21 @@ pub enum Ask {
     },
     /// Every point lies between what two models say.
     Within {
-        /// The picture.
-        picture: &'static str,
         /// Models of the least and the most.
         models: [&'static str; 2],
     },
     /// Predictions are off by less than the standard deviation of what was measured, but for points of these names.
     Off {
-        /// The picture.
-        picture: &'static str,
         /// Beginning of the names that are left out.
         but: &'static str,
     },
     /// One model's mean relative error is the least.
     LeastError {
-        /// The picture.
-        picture: &'static str,
         /// The model.
         model: &'static str,
     },
     /// All series of a picture are equal at each x, within 5 %.
-    Alike {
-        /// The picture.
-        picture: &'static str,
-    },
+    Alike,
     /// It cannot be asked of any machine but one of the paper's kind, or not by these experiments.
     Cannot(&'static str),
 }
@@ -297,6 +278,8 @@ pub struct Rule {
     pub begins: &'static str,
     /// The properties that the claim needs.
     pub needs: Needs,
+    /// The picture whose points are compared; empty where it cannot be asked.
+    pub picture: &'static str,
     /// The test that the claim makes.
     pub ask: Ask,
 }

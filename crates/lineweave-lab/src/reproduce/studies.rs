@@ -96,19 +96,30 @@ const fn barrier(by: By, picture: &'static str, name: &'static str, algorithm: &
     calls_by(by, picture, name, (Barrier, algorithm), 0, Over::Ranks)
 }
 
-const fn rule(item: &'static str, begins: &'static str, cpus: usize, ask: Ask) -> Rule {
-    Rule { item, begins, needs: Needs { cpus, threads: 0, numa: 0, packages: 0 }, ask }
+const fn rule(
+    item: &'static str,
+    begins: &'static str,
+    cpus: usize,
+    picture: &'static str,
+    ask: Ask,
+) -> Rule {
+    Rule { item, begins, needs: Needs { cpus, threads: 0, numa: 0, packages: 0 }, picture, ask }
 }
 
-const fn with_threads(item: &'static str, begins: &'static str, threads: usize, ask: Ask) -> Rule {
-    Rule { item, begins, needs: Needs { cpus: 2, threads, numa: 0, packages: 0 }, ask }
+const fn cannot(item: &'static str, begins: &'static str, cpus: usize, why: &'static str) -> Rule {
+    rule(item, begins, cpus, "", Ask::Cannot(why))
+}
+
+const fn with_threads(begins: &'static str, threads: usize, ask: Ask) -> Rule {
+    let needs = Needs { cpus: 2, threads, numa: 0, packages: 0 };
+    Rule { item: "fig 7", begins, needs, picture: "threads", ask }
 }
 
 /// The end of the axis to the right.
 const LAST: f64 = f64::INFINITY;
 
-const fn times(picture: &'static str, series: [&'static str; 2], at: f64, factor: Factor) -> Ask {
-    Ask::Times { picture, series, at, factor }
+const fn times(series: [&'static str; 2], at: f64, factor: Factor) -> Ask {
+    Ask::Times { series, at, factor }
 }
 
 /// So many times as fast, and more.
@@ -154,50 +165,40 @@ static CHUNDURI: Study = Study {
         calls("layout", "5 lines a flag", (Barrier, "tree(home=root,layout=spread5)"), 0, Over::Ranks),
     ],
     rules: &[
-        rule("fig 6", "", 4, fastest("barriers", &["tournament", "binomial", "dissemination"], true)),
-        with_threads("fig 7", "the k-ary tree", 2, fastest("threads", &[], false)),
-        with_threads(
-            "fig 7",
-            "centralized",
-            3,
-            Ask::Order { picture: "threads", series: &["centralized", "binomial"], at: &[] },
-        ),
+        rule("fig 6", "", 4, "barriers", fastest(&["tournament", "binomial", "dissemination"], true)),
+        with_threads("the k-ary tree", 2, fastest(&[], false)),
+        with_threads("centralized", 3, Ask::Order { series: &["centralized", "binomial"], at: &[] }),
         rule(
             "fig 2",
             "prefetching",
             9,
-            Ask::Best { picture: "degrees", series: "one line a flag", printed: &[5.0, 7.0, 8.0] },
+            "degrees",
+            Ask::Best { series: "one line a flag", printed: &[5.0, 7.0, 8.0] },
         ),
-        rule(
-            "fig 3",
-            "",
-            2,
-            Ask::Fastest { picture: "layout", who: "5 lines a flag", than: &[], at_last: true },
-        ),
+        rule("fig 3", "", 2, "layout", Ask::Fastest { who: "5 lines a flag", than: &[], at_last: true }),
         rule(
             "sections VI.B, VI.D",
             "",
             2,
-            Ask::Order {
-                picture: "layout",
-                series: &["one integer a flag", "one line a flag", "5 lines a flag"],
-                at: &[],
-            },
+            "layout",
+            Ask::Order { series: &["one integer a flag", "one line a flag", "5 lines a flag"], at: &[] },
         ),
-        rule("fig 4", "", 2, Ask::Cannot("a program cannot turn the prefetchers off")),
+        cannot("fig 4", "", 2, "a program cannot turn the prefetchers off"),
         Rule {
             item: "fig 5",
             begins: "",
             needs: Needs { cpus: 7, threads: 0, numa: 0, packages: 2 },
+            picture: "",
             ask: Ask::Cannot("the number of CPUs of a package is not the POWER8's 6"),
         },
-        rule("section VI.E", "", 24, Ask::Cannot("7 and 24 ranks are not among the numbers measured")),
-        rule("section VI.G", "192", 192, Ask::Cannot("its 4.5 us are the POWER8's")),
+        cannot("section VI.E", "", 24, "7 and 24 ranks are not among the numbers measured"),
+        cannot("section VI.G", "192", 192, "its 4.5 us are the POWER8's"),
         rule(
             "table V",
             "",
             192,
-            times("barriers", ["k-ary tree", "POSIX"], LAST, Factor::About(647.0, &NUMBER)),
+            "barriers",
+            times(["k-ary tree", "POSIX"], LAST, Factor::About(647.0, &NUMBER)),
         ),
     ],
     otherwise: "its times are the POWER8's: its clock, its chips and its POSIX barrier",
@@ -205,8 +206,8 @@ static CHUNDURI: Study = Study {
 
 const TREE: &str = "tree(home=root,layout=paired)";
 
-const fn fastest(picture: &'static str, than: &'static [&'static str], at_last: bool) -> Ask {
-    Ask::Fastest { picture, who: "k-ary tree", than, at_last }
+const fn fastest(than: &'static [&'static str], at_last: bool) -> Ask {
+    Ask::Fastest { who: "k-ary tree", than, at_last }
 }
 
 const DEGREES: Over = Over::Degrees(&[1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23]);
@@ -240,25 +241,23 @@ static PETROVIC: Study = Study {
         ),
     ],
     rules: &[
-        rule("fig 3", "", 2, times("hops", ROUTERS, 128.0, Factor::About(1.3, &SAME))),
-        rule("section 6.2.2, 3x", "", 8, THREE_TIMES),
-        rule("fig 8b, 1 MiB", "", 8, THREE_TIMES),
-        rule("section 6.2.1, 27 %", "", 8, times("broadcast", ["k = 7", "binomial"], 32.0, over(1.27))),
+        rule("fig 3", "", 2, "hops", times(ROUTERS, 128.0, Factor::About(1.3, &SAME))),
+        rule("section 6.2.2, 3x", "", 8, "broadcast", THREE_TIMES),
+        rule("fig 8b, 1 MiB", "", 8, "broadcast", THREE_TIMES),
+        rule("section 6.2.1, 27 %", "", 8, "broadcast", times(["k = 7", "binomial"], 32.0, over(1.27))),
         rule(
             "section 6.2.1, k = 7 and 2",
             "",
             8,
-            times("broadcast", ["k = 7", "k = 2"], 6144.0, Factor::About(1.25, &ALMOST)),
+            "broadcast",
+            times(["k = 7", "k = 2"], 6144.0, Factor::About(1.25, &ALMOST)),
         ),
         rule(
             "fig 6a, order",
             "",
             48,
-            Ask::Order {
-                picture: "broadcast",
-                series: &["binomial", "k = 2", "k = 7", "k = 47"],
-                at: &[6144.0],
-            },
+            "broadcast",
+            Ask::Order { series: &["binomial", "k = 2", "k = 7", "k = 47"], at: &[6144.0] },
         ),
     ],
     otherwise: "it is about message buffers, flags or links of a mesh, which no series here has",
@@ -266,8 +265,7 @@ static PETROVIC: Study = Study {
 
 const ROUTERS: [&str; 2] = ["1 router", "the far corner"];
 const KS: Over = Over::Degrees(&[1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 47]);
-const THREE_TIMES: Ask =
-    times("broadcast", ["k = 7", "scatter-allgather"], 1_048_576.0, Factor::About(3.0, &ALMOST));
+const THREE_TIMES: Ask = times(["k = 7", "scatter-allgather"], 1_048_576.0, Factor::About(3.0, &ALMOST));
 
 static RICO_GALLEGO: Study = Study {
     paper: "rico-gallego-2015",
@@ -293,9 +291,9 @@ static RICO_GALLEGO: Study = Study {
         calls("allgather", "ring", (Collective::Allgather, "ring"), 0, Over::Bytes(SIZES)),
     ],
     rules: &[
-        rule("fig 10", "", 4, Ask::LeastError { picture: "broadcast", model: "tau-Lop" }),
-        rule("fig 9", "", 4, Ask::LeastError { picture: "broadcast", model: "tau-Lop" }),
-        rule("fig 12", "", 4, Ask::LeastError { picture: "allgather", model: "tau-Lop" }),
+        rule("fig 10", "", 4, "broadcast", Ask::LeastError { model: "tau-Lop" }),
+        rule("fig 9", "", 4, "broadcast", Ask::LeastError { model: "tau-Lop" }),
+        rule("fig 12", "", 4, "allgather", Ask::LeastError { model: "tau-Lop" }),
     ],
     otherwise:
         "it is about an MPI's own channel on Lusitania or Metropolis, which `lab models` does not measure",

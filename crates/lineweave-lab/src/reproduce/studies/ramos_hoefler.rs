@@ -1,7 +1,7 @@
 //! The experiments of Ramos & Hoefler 2013.
 
 use super::super::{Ask, By, Needs, Over, Rule, Study};
-use super::{barrier, bytes, calls, calls_by, copies, doubling, linear, named, picture, probe, rule};
+use super::{barrier, bytes, calls, calls_by, cannot, copies, doubling, linear, named, picture, probe, rule};
 use super::{PUT, SIZES, TWO_PUTS};
 use crate::models::cache_line::{BEST, WORST};
 use lineweave_core::collective::Collective::{Barrier, Bcast, Reduce};
@@ -12,7 +12,7 @@ const PUBLISHED: &str = "@published";
 
 const fn fastest(at_last: bool) -> Ask {
     const THAN: &[&str] = &["flat", "binomial", "3-nomial", "Fibonacci"];
-    Ask::Fastest { picture: "small-broadcast", who: OPTIMISED, than: THAN, at_last }
+    Ask::Fastest { who: OPTIMISED, than: THAN, at_last }
 }
 
 const MIN_MAX: &[&str] = &[BEST, WORST];
@@ -69,32 +69,33 @@ pub(super) static RAMOS_HOEFLER: Study = Study {
             item: "section A.2",
             begins: "2 or 4",
             needs: Needs { cpus: 4, threads: 0, numa: 2, packages: 0 },
-            ask: Ask::Alike { picture: "bandwidth" },
+            picture: "bandwidth",
+            ask: Ask::Alike,
         },
-        rule("section 2.4", "on Xeon Phi the distance", 2, Ask::Alike { picture: "distance" }),
-        rule("section 2.4", "between cores", 2, Ask::Off { picture: "state-ping-pong", but: "I-" }),
-        rule("fig 4.4", "", 4, fastest(false)),
-        rule("fig 4.4, simulated, 60", "", 60, fastest(true)),
-        rule("fig 4.4, simulated", "", 4, fastest(false)),
-        rule("fig 4.5, simulated", "", 2, Ask::Within { picture: "small-broadcast", models: [BEST, WORST] }),
-        rule("fig 4.6, simulated", "", 3, LARGE),
-        rule("section 4.1.3", "the flat tree", 3, LARGE),
-        rule("fig 4.7, simulated", "", 2, Ask::Within { picture: "barrier", models: [BEST, WORST] }),
-        rule("fig 4.8, simulated", "", 2, Ask::Within { picture: "reduction", models: [BEST, WORST] }),
-        rule(
+        rule("section 2.4", "on Xeon Phi the distance", 2, "distance", Ask::Alike),
+        rule("section 2.4", "between cores", 2, "state-ping-pong", Ask::Off { but: "I-" }),
+        rule("fig 4.4", "", 4, "small-broadcast", fastest(false)),
+        rule("fig 4.4, simulated, 60", "", 60, "small-broadcast", fastest(true)),
+        rule("fig 4.4, simulated", "", 4, "small-broadcast", fastest(false)),
+        rule("fig 4.5, simulated", "", 2, "small-broadcast", Ask::Within { models: [BEST, WORST] }),
+        rule("fig 4.6, simulated", "", 3, "large-broadcast", LARGE),
+        rule("section 4.1.3", "the flat tree", 3, "large-broadcast", LARGE),
+        rule("fig 4.7, simulated", "", 2, "barrier", Ask::Within { models: [BEST, WORST] }),
+        rule("fig 4.8, simulated", "", 2, "reduction", Ask::Within { models: [BEST, WORST] }),
+        cannot(
             "fig 3.6a, simulated",
             "",
             3,
-            Ask::Cannot("its constants are the Xeon Phi's; the picture `contention` has this machine's"),
+            "its constants are the Xeon Phi's; the picture `contention` has this machine's",
         ),
-        rule(
+        cannot(
             "fig 3.6b, simulated",
             "",
             3,
-            Ask::Cannot("its constants are the Xeon Phi's; the picture `contention` has this machine's"),
+            "its constants are the Xeon Phi's; the picture `contention` has this machine's",
         ),
     ],
     otherwise: "it is about the paper's two machines beside each other",
 };
 
-const LARGE: Ask = Ask::Order { picture: "large-broadcast", series: &["pipelined", "flat"], at: &[] };
+const LARGE: Ask = Ask::Order { series: &["pipelined", "flat"], at: &[] };
