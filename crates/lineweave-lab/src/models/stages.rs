@@ -7,10 +7,8 @@
 
 mod messages;
 
-use super::published::NoForm;
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::collective::Collective;
-use lineweave_core::units::ceil_log2;
 use std::fmt;
 
 /// An algorithm with a closed form.
@@ -163,77 +161,6 @@ impl Form {
             _ => Form::Plan,
         }
     }
-
-    /// Returns the stages for `ranks` ranks and a message of `bytes` bytes in all. For one rank there are none.
-    ///
-    /// The two-segment tree has no messages: what is listed is its approximation by h(P) messages in a row, which is all
-    /// that message models can say (section 4.2); h(P) counts levels, one more than there are hops.
-    ///
-    /// # Errors
-    /// [`NoForm::Ranks`] for recursive doubling among ranks that are no power of two, [`NoForm::Unplanned`] for a form of a plan.
-    pub fn stages(self, ranks: usize, bytes: u64) -> Result<Vec<Stage>, NoForm> {
-        if ranks <= 1 {
-            return Ok(Vec::new());
-        }
-        let p = ranks as u64;
-        let block = bytes.div_ceil(p);
-        let height = ceil_log2(ranks);
-        let power = || match ranks.is_power_of_two() {
-            true => Ok(()),
-            false => Err(NoForm::Ranks { form: self, expected: "a power of two", ranks }),
-        };
-        let all = |bytes: u64, hop: u64| Stage { exchange: true, ..Stage::new(p, bytes, hop) };
-        Ok(match self {
-            Form::Cyclic | Form::OcBcast { .. } | Form::Plan => return Err(NoForm::Unplanned { form: self }),
-            Form::FlatBcast => vec![Stage { times: p - 1, ..Stage::new(1, bytes, p - 1) }],
-            Form::BinomialBcast => binomial(p, height, bytes),
-            Form::Scatter => scatter(p, height, block),
-            Form::DoublingAllgather => {
-                power()?;
-                (0..height).map(|i| all(block << i, 1 << i)).collect()
-            }
-            Form::RingAllgather => vec![Stage { times: p - 1, ..all(block, 1) }],
-            Form::ScatterDoublingBcast => {
-                power()?;
-                let doubling = (0..height).map(|i| all(block << i, 1 << i));
-                scatter(p, height, block).into_iter().chain(doubling).collect()
-            }
-            Form::ScatterRingBcast => {
-                let mut list = scatter(p, height, block);
-                list.push(Stage { times: p - 1, ..all(block, 1) });
-                list
-            }
-            Form::TwoSegmentTree { degree } => {
-                vec![Stage { times: levels(ranks, degree), ..Stage::new(1, bytes, 1) }]
-            }
-            Form::BinomialReduce => {
-                let mut list = binomial(p, height, bytes);
-                list.reverse();
-                list.iter_mut().for_each(|s| s.folded = bytes);
-                list
-            }
-            Form::DoublingAllreduce => {
-                power()?;
-                (0..height).map(|i| Stage { folded: bytes, ..all(bytes, 1 << i) }).collect()
-            }
-            Form::Rabenseifner => {
-                power()?;
-                let part = |i: u32| block << (height - 1 - i);
-                let halving = (0..height).map(|i| Stage { folded: part(i), ..all(part(i), p >> (i + 1)) });
-                halving.chain((0..height).map(|i| all(block << i, 1 << i))).collect()
-            }
-            Form::RingAllreduce => vec![
-                Stage { times: p - 1, folded: block, ..all(block, 1) },
-                Stage { times: p - 1, ..all(block, 1) },
-            ],
-            Form::DisseminationBarrier => (0..height).map(|i| all(0, 1 << i)).collect(),
-            Form::BinomialBarrier => {
-                let down = binomial(p, height, 0);
-                down.iter().rev().chain(&down).copied().collect()
-            }
-            other => messages::stages(other, ranks, bytes)?,
-        })
-    }
 }
 
 impl fmt::Display for Form {
@@ -277,22 +204,6 @@ impl Stage {
     }
 }
 
-/// Stage i: 2^i ranks inform one more each, as many as there are.
-fn binomial(p: u64, height: u32, bytes: u64) -> Vec<Stage> {
-    (0..height).map(|i| Stage::new((1 << i).min(p - (1 << i)), bytes, 1 << i)).collect()
-}
-
-/// Stage i: those who have a part hand on the upper half of it. `block` bytes are for each rank.
-fn scatter(p: u64, height: u32, block: u64) -> Vec<Stage> {
-    (0..height)
-        .map(|i| {
-            let half = 1u64 << (height - 1 - i);
-            let senders = (0..p).step_by(2 * half as usize).filter(|v| v + half < p).count() as u64;
-            Stage::new(senders, half.min(p - half) * block, half)
-        })
-        .collect()
-}
-
 /// Levels of a complete tree of this degree: h(P) = ceil(log_g((g - 1) P + 1)), section 4.2. At least one rank.
 pub fn levels(ranks: usize, degree: usize) -> u64 {
     Tree::kary(ranks, degree).depth() as u64 + 1
@@ -307,14 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_those_of_the_algorithms() {
-        assert_eq!(counts(Form::BinomialBcast, 8, 64), vec![(1, 64, 1), (2, 64, 1), (4, 64, 1)]);
-        assert_eq!(counts(Form::BinomialBcast, 5, 64), vec![(1, 64, 1), (2, 64, 1), (1, 64, 1)]);
-        assert_eq!(counts(Form::Scatter, 8, 64), vec![(1, 32, 1), (2, 16, 1), (4, 8, 1)]);
-        assert_eq!(counts(Form::Scatter, 5, 50), vec![(1, 10, 1), (1, 20, 1), (2, 10, 1)]);
-        assert_eq!(counts(Form::DoublingAllgather, 8, 64), vec![(8, 8, 1), (8, 16, 1), (8, 32, 1)]);
-        assert_eq!(counts(Form::RingAllgather, 5, 50), vec![(5, 10, 4)]);
-        assert_eq!(counts(Form::Rabenseifner, 4, 64), vec![(4, 32, 1), (4, 16, 1), (4, 16, 1), (4, 32, 1)]);
+    fn forms_say_for_whom_they_are() {
         let error = Form::DoublingAllgather.stages(6, 60).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,64 +1,102 @@
-//! Stages of the algorithms that libraries of MPI have beside those of Rico-Gallego & Diaz-Martin 2015, as Thakur, Rabenseifner &
-//! Gropp 2005 and Open MPI's and MPICH's sources give them. Whole messages: how a message is cut is the channel's.
+//! Stages of the forms: those of Rico-Gallego & Diaz-Martin 2015, and what libraries of MPI have beside them, as Thakur, Rabenseifner &
+//! Gropp 2005 and Open MPI's and MPICH's sources give it. Whole messages: how a message is cut is the channel's.
 
 use super::super::published::NoForm;
-use super::{binomial, scatter, Form, Stage};
+use super::{levels, Form, Stage};
 use lineweave_core::units::ceil_log2;
 
-/// Returns the stages of a form for two ranks or more. Forms of `stages.rs` itself have none here.
-///
-/// # Errors
-/// [`NoForm::Ranks`] where the algorithm is not for so many ranks.
-pub(super) fn stages(form: Form, ranks: usize, bytes: u64) -> Result<Vec<Stage>, NoForm> {
-    let p = ranks as u64;
-    let block = bytes.div_ceil(p);
-    let height = ceil_log2(ranks);
-    let all = |bytes: u64, hop: u64| Stage { exchange: true, ..Stage::new(p, bytes, hop) };
-    let must = |holds: bool, expected| match holds {
-        true => Ok(()),
-        false => Err(NoForm::Ranks { form, expected, ranks }),
-    };
-    Ok(match form {
-        Form::KnomialBcast { radix } => knomial(p, radix, bytes),
-        Form::TreeBcast { degree } => tree(p, degree, bytes),
-        Form::FlatReduce => vec![Stage { times: p - 1, folded: bytes, ..Stage::new(1, bytes, p - 1) }],
-        Form::KnomialReduce { radix } => folding(knomial(p, radix, bytes)),
-        Form::TreeReduce { degree } => folding(tree(p, degree, bytes)),
-        Form::RabenseifnerReduce => {
-            must(ranks.is_power_of_two(), "a power of two")?;
-            let part = |i: u32| block << (height - 1 - i);
-            let halving = (0..height).map(|i| Stage { folded: part(i), ..all(part(i), p >> (i + 1)) });
-            halving.chain(scatter(p, height, block).into_iter().rev()).collect()
-        }
-        Form::ReduceBcast => {
-            let down = binomial(p, height, bytes);
-            folding(down.clone()).into_iter().chain(down).collect()
-        }
-        Form::BruckAllgather => {
-            (0..height).map(|i| all(block * (1 << i).min(p - (1 << i)), 1 << i)).collect()
-        }
-        Form::NeighbourAllgather => {
-            must(p % 2 == 0, "an even number")?;
-            let pairs = Stage { times: p / 2 - 1, ..all(2 * block, 1) };
-            [all(block, 1), pairs].into_iter().filter(|s| s.times > 0).collect()
-        }
-        Form::GatherBcast => {
-            let gather = Stage { times: p - 1, ..Stage::new(1, block, p - 1) };
-            std::iter::once(gather).chain(binomial(p, height, bytes)).collect()
-        }
-        Form::PairwiseAlltoall => vec![Stage { times: p - 1, ..all(block, 1) }],
-        // In stage i go the blocks whose distance has bit i.
-        Form::BruckAlltoall => {
-            let far = |i: u32| (0..p).filter(|d| d >> i & 1 == 1).count() as u64;
-            (0..height).map(|i| all(far(i) * block, 1 << i)).collect()
-        }
-        Form::FlatBarrier => vec![Stage { times: 2 * (p - 1), ..Stage::new(1, 0, p - 1) }],
-        Form::DoubleRingBarrier => vec![Stage { times: 2 * p, ..Stage::new(1, 0, 1) }],
-        _ => Vec::new(),
-    })
-}
-
 impl Form {
+    /// Returns the stages for `ranks` ranks and a message of `bytes` bytes in all. For one rank there are none.
+    ///
+    /// The two-segment tree has no messages: what is listed is its approximation by h(P) messages in a row, which is all
+    /// that message models can say (section 4.2); h(P) counts levels, one more than there are hops.
+    ///
+    /// # Errors
+    /// [`NoForm::Ranks`] for recursive doubling among ranks that are no power of two, [`NoForm::Unplanned`] for a form of a plan.
+    pub fn stages(self, ranks: usize, bytes: u64) -> Result<Vec<Stage>, NoForm> {
+        if ranks <= 1 {
+            return Ok(Vec::new());
+        }
+        let p = ranks as u64;
+        let block = bytes.div_ceil(p);
+        let height = ceil_log2(ranks);
+        let must = |holds: bool, expected| match holds {
+            true => Ok(()),
+            false => Err(NoForm::Ranks { form: self, expected, ranks }),
+        };
+        let power = || must(ranks.is_power_of_two(), "a power of two");
+        let one = |bytes: u64| vec![Stage { times: p - 1, ..Stage::new(1, bytes, p - 1) }];
+        let all = |bytes: u64, hop: u64| Stage { exchange: true, ..Stage::new(p, bytes, hop) };
+        let around = |bytes: u64| vec![Stage { times: p - 1, ..all(bytes, 1) }];
+        let doubling = || (0..height).map(|i| all(block << i, 1 << i)).collect::<Vec<_>>();
+        let halving = || {
+            let part = |i: u32| block << (height - 1 - i);
+            (0..height).map(|i| Stage { folded: part(i), ..all(part(i), p >> (i + 1)) }).collect::<Vec<_>>()
+        };
+        let binomial = |bytes: u64| knomial(p, 2, bytes);
+        let upwards = |mut down: Vec<Stage>| {
+            down.reverse();
+            down
+        };
+        Ok(match self {
+            Form::Cyclic | Form::OcBcast { .. } | Form::Plan => return Err(NoForm::Unplanned { form: self }),
+            Form::FlatBcast => one(bytes),
+            Form::BinomialBcast => binomial(bytes),
+            Form::Scatter => scatter(p, height, block),
+            Form::DoublingAllgather => {
+                power()?;
+                doubling()
+            }
+            Form::RingAllgather | Form::PairwiseAlltoall => around(block),
+            Form::ScatterDoublingBcast => {
+                power()?;
+                [scatter(p, height, block), doubling()].concat()
+            }
+            Form::ScatterRingBcast => [scatter(p, height, block), around(block)].concat(),
+            Form::TwoSegmentTree { degree } => {
+                vec![Stage { times: levels(ranks, degree), ..Stage::new(1, bytes, 1) }]
+            }
+            Form::BinomialReduce => folding(upwards(binomial(bytes))),
+            Form::DoublingAllreduce => {
+                power()?;
+                folding((0..height).map(|i| all(bytes, 1 << i)).collect())
+            }
+            Form::Rabenseifner => {
+                power()?;
+                [halving(), doubling()].concat()
+            }
+            Form::RingAllreduce => [folding(around(block)), around(block)].concat(),
+            Form::DisseminationBarrier => (0..height).map(|i| all(0, 1 << i)).collect(),
+            Form::BinomialBarrier => [upwards(binomial(0)), binomial(0)].concat(),
+            Form::KnomialBcast { radix } => knomial(p, radix, bytes),
+            Form::TreeBcast { degree } => tree(p, degree, bytes),
+            Form::FlatReduce => folding(one(bytes)),
+            Form::KnomialReduce { radix } => folding(upwards(knomial(p, radix, bytes))),
+            Form::TreeReduce { degree } => folding(upwards(tree(p, degree, bytes))),
+            Form::RabenseifnerReduce => {
+                power()?;
+                [halving(), upwards(scatter(p, height, block))].concat()
+            }
+            Form::ReduceBcast => [folding(upwards(binomial(bytes))), binomial(bytes)].concat(),
+            Form::BruckAllgather => {
+                (0..height).map(|i| all(block * (1 << i).min(p - (1 << i)), 1 << i)).collect()
+            }
+            Form::NeighbourAllgather => {
+                must(p % 2 == 0, "an even number")?;
+                let pairs = Stage { times: p / 2 - 1, ..all(2 * block, 1) };
+                [all(block, 1), pairs].into_iter().filter(|s| s.times > 0).collect()
+            }
+            Form::GatherBcast => [one(block), binomial(bytes)].concat(),
+            // In stage i go the blocks whose distance has bit i.
+            Form::BruckAlltoall => {
+                let far = |i: u32| (0..p).filter(|d| d >> i & 1 == 1).count() as u64;
+                (0..height).map(|i| all(far(i) * block, 1 << i)).collect()
+            }
+            Form::FlatBarrier => vec![Stage { times: 2 * (p - 1), ..Stage::new(1, 0, p - 1) }],
+            Form::DoubleRingBarrier => vec![Stage { times: 2 * p, ..Stage::new(1, 0, 1) }],
+        })
+    }
+
     /// Returns the bytes that the rank which copies most copies within its own memory: its own block or vector from what it gives to what it
     /// takes, and blocks that Bruck's algorithms turn. `bytes` as for [`Form::stages`].
     pub fn own_bytes(self, ranks: usize, bytes: u64) -> u64 {
@@ -89,11 +127,21 @@ impl Form {
     }
 }
 
-/// Returns the stages in the other direction, what arrives being folded.
-fn folding(mut down: Vec<Stage>) -> Vec<Stage> {
-    down.reverse();
-    down.iter_mut().for_each(|s| s.folded = s.bytes);
-    down
+/// What arrives is folded.
+fn folding(mut stages: Vec<Stage>) -> Vec<Stage> {
+    stages.iter_mut().for_each(|s| s.folded = s.bytes);
+    stages
+}
+
+/// Stage i: those who have a part hand on the upper half of it. `block` bytes are for each rank.
+fn scatter(p: u64, height: u32, block: u64) -> Vec<Stage> {
+    (0..height)
+        .map(|i| {
+            let half = 1u64 << (height - 1 - i);
+            let senders = (0..p).step_by(2 * half as usize).filter(|v| v + half < p).count() as u64;
+            Stage::new(senders, half.min(p - half) * block, half)
+        })
+        .collect()
 }
 
 /// In round i each of the k^i ranks that have the message sends it to k - 1 others, one after the other.
