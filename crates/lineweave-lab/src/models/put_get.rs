@@ -153,21 +153,6 @@ impl PutGet {
         f64::from(m) / (self.c_get_mpb(m, 1) + self.c_get_mem(m, 1, 1)).0
     }
 
-    /// B_scatter_allgather, Eq. 16, all distances 1: throughput in lines per ns of P slices of `m` lines, without
-    /// flags.
-    pub fn scatter_allgather_throughput(&self, p: usize, m: u32) -> f64 {
-        let lines = f64::from(m);
-        let first = (self.c_put_mem(m, 1, 1) + self.c_get_mem(m, 1, 1)) * p as f64;
-        let rest = (self.c_w_mpb(1) * lines + self.c_get_mem(m, 1, 1)) * (2.0 * p as f64 - 3.0);
-        p as f64 * lines / (first + rest).0
-    }
-
-    /// The second form of Eq. 16, for many ranks.
-    pub fn scatter_allgather_throughput_simple(&self) -> f64 {
-        let three = self.c_r_mpb(1) + self.c_w_mpb(1) + self.c_w_mem(1);
-        1.0 / (three * 3.0 + self.c_r_mem(1)).0
-    }
-
     /// A flag is raised at distance `d`: a put of its line from the own buffer, C_put^mpb(1, d).
     pub fn flag_set(&self, d: u32) -> Nanos {
         self.c_put_mpb(1, d)

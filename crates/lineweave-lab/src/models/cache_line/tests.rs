@@ -27,16 +27,6 @@ fn what_was_not_measured_is_unknown_and_says_so() {
 }
 
 #[test]
-fn one_line_of_the_fit_is_the_ping_pong() {
-    // Section 3.1: q + o - p is R_L + 2 R_R + O, with O about 20 ns (Eq. 2.19).
-    let phi = machine("xeon-phi-5110p");
-    let r = Reads::of(phi, Level::Numa).unwrap();
-    let one = multi_line(phi, State::E, State::E).unwrap().at(1.0);
-    assert_eq!(one, 501.0);
-    assert!((one - (r.local + 2.0 * r.remote + 20.0)).abs() < 1.0, "{one}");
-}
-
-#[test]
 fn clusters_do_not_depend_on_the_order_of_the_table() {
     for name in ["xeon-phi-5110p", "sandy-bridge-e5-2670-2s"] {
         let mut table = cells(machine(name)).unwrap();

@@ -3,7 +3,7 @@
 use super::super::limit::SAME;
 use super::super::{claim, Finding, Verdict};
 use super::equations::{l, loggp, logs, sum, S};
-use crate::models::tau_lop::order::{at_least, range, Ratio};
+use crate::models::tau_lop::order::range;
 use crate::models::tau_lop::{pipeline, Transfers, Way};
 use crate::models::{levels, Call, Form, LogNp, Published};
 use lineweave_core::model::{Fitted, Surface};
@@ -115,7 +115,7 @@ fn twice() -> Finding {
     let proved = (2..=10u32).filter(|lg| {
         let p = 1u64 << lg;
         let (x, y) = (form(STEADY, Form::DoublingAllgather, p, S), form(STEADY, Form::Scatter, p, S));
-        at_least(&x, Ratio { of: 2, by: 1 }, &y).is_ok()
+        range(&x, &y).is_some_and(|(low, _)| low.of >= 2 * low.by)
     });
     let proved = proved.count();
     claim(
