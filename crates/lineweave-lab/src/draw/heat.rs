@@ -85,16 +85,7 @@ pub fn heat(load: &Load, title: &str) -> String {
             share(most)
         ));
         svg.rect(at, (tile, tile), shade(port.busy, most_port), 1.0);
-        let outline = Stroke { colour: RULE, width: 0.6, dashed: false };
-        let (right, below) = (at.0 + tile, at.1 + tile);
-        for (from, to) in [
-            (at, (right, at.1)),
-            ((right, at.1), (right, below)),
-            ((right, below), (at.0, below)),
-            ((at.0, below), at),
-        ] {
-            svg.line(from, to, outline);
-        }
+        svg.outline(at, (tile, tile), Stroke { colour: RULE, width: 0.6, dashed: false });
         if tile >= 34.0 {
             let middle = (at.0 + tile / 2.0, at.1 + tile / 2.0 + 4.0);
             let fill = shade(port.busy, most_port);

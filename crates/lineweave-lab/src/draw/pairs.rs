@@ -93,15 +93,11 @@ pub fn pairs(
             }
         }
     }
-    let place = |cpu: usize| {
-        let os = topology.cpus.get(cpu)?.os;
-        cpus.iter().position(|c| c.os == os)
-    };
     let edge = Stroke { colour: PAPER, width: 1.0, dashed: false };
     for (i, &(from, to)) in tree.iter().enumerate() {
-        let (Some(row), Some(column)) = (place(from), place(to)) else { continue };
-        let at = (LEFT + (column as f64 + 0.5) * cell, TOP + (row as f64 + 0.5) * cell);
-        svg.open(&format!("{}. CPU {} tells CPU {}", i + 1, cpus[row].os, cpus[column].os));
+        let (Some(giver), Some(taker)) = (cpus.get(from), cpus.get(to)) else { continue };
+        let at = (LEFT + (to as f64 + 0.5) * cell, TOP + (from as f64 + 0.5) * cell);
+        svg.open(&format!("{}. CPU {} tells CPU {}", i + 1, giver.os, taker.os));
         let radius = (cell * 0.36).clamp(1.6, 13.0);
         svg.circle(at, radius, TRANSFER, edge);
         if radius >= 8.0 {

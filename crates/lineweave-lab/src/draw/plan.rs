@@ -1,12 +1,13 @@
 //! A plan: ranks as lanes, ops in logical time, transfers and flags as arrows between lanes.
 
 use super::group::grouped;
-use super::marks::{legend, plus, Drawn};
+use super::marks::{legend, plus};
 use super::steps::{steps, Steps};
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{FOLD, IDLE, INK, PAPER, RULE, SOFT, SYNC, TRANSFER, WRONG};
 use lineweave_core::plan::{move_verb, Carry, Op, Plan, Region, Reuse, Space};
 use lineweave_core::units::Bytes;
+use std::collections::BTreeSet;
 
 /// Ranks beyond which those that do the same are one lane.
 const LANES: usize = 16;
@@ -72,14 +73,8 @@ pub fn plan(plan: &Plan) -> String {
     let detail = detail(plan, steps.count);
     let heading = Svg::heading_width(&title(plan), &detail);
     let size = Geometry::of(plan, steps.count, heading);
-    let picture = Picture {
-        plan,
-        steps: &steps,
-        size,
-        svg: Svg::default(),
-        notes: Vec::new(),
-        drawn: Drawn::default(),
-    };
+    let picture =
+        Picture { plan, steps: &steps, size, svg: Svg::default(), notes: Vec::new(), drawn: BTreeSet::new() };
     picture.draw(&detail)
 }
 
@@ -118,7 +113,8 @@ struct Picture<'a> {
     svg: Svg,
     /// Rectangles of the notes on arrows: from one corner to the other.
     notes: Vec<(Point, Point)>,
-    drawn: Drawn,
+    /// Entries of the legend, by the names that [`legend`] has.
+    drawn: BTreeSet<&'static str>,
 }
 
 impl Picture<'_> {
@@ -192,8 +188,11 @@ impl Picture<'_> {
                 self.plan.op_text(set),
                 self.plan.op_text(&self.plan.programs[rank][index])
             ));
-            let width = if payload.is_some() { 1.8 } else { 1.1 };
-            *(if payload.is_some() { &mut self.drawn.payload } else { &mut self.drawn.bare }) = true;
+            let (width, name) = match payload {
+                Some(_) => (1.8, "ends a wait and carries data"),
+                None => (1.1, "ends a wait"),
+            };
+            self.drawn.insert(name);
             self.svg.arrow(start, end, Stroke { colour: SYNC, width, dashed: payload.is_none() });
             if let Some(text) = payload {
                 self.note(start, end, &text);
@@ -230,7 +229,7 @@ impl Picture<'_> {
         match op {
             Op::Move { src, dst } => self.transfer(rank, step, src, dst),
             Op::Fold { a, b, dst } => {
-                self.drawn.fold = true;
+                self.drawn.insert("fold");
                 for source in [a, b] {
                     self.arrow_between(owner(source, rank), rank, step, source.len, self.chip_height() / 2.0);
                 }
@@ -238,22 +237,22 @@ impl Picture<'_> {
                 self.chip(at, FOLD, &Bytes(dst.len as u64).to_string(), "fold");
             }
             Op::Set { .. } => {
-                self.drawn.set = true;
+                self.drawn.insert("set a flag");
                 let r = 5.0;
                 let (x, y) = at;
                 self.svg.polygon(&[(x - r, y - r), (x + r, y), (x - r, y + r)], SYNC);
             }
             Op::Add { .. } => {
-                self.drawn.add = true;
+                self.drawn.insert("add to a counter");
                 plus(&mut self.svg, at);
             }
             Op::Wait { .. } => {
                 // The time since the rank could have gone on.
                 let ready = self.steps.ranks[rank].iter().rev().find(|s| s.at < step).map_or(0, |s| s.at + 1);
                 let bar = Stroke { colour: IDLE, width: 3.0, dashed: false };
-                self.drawn.wait = true;
+                self.drawn.insert("wait");
                 if ready < step {
-                    self.drawn.idle = true;
+                    self.drawn.insert("nothing to do meanwhile");
                     self.svg.line((self.size.x(ready), at.1), at, bar);
                 }
                 self.svg.circle(at, 4.5, PAPER, Stroke { colour: SYNC, width: 1.8, dashed: false });
@@ -267,7 +266,7 @@ impl Picture<'_> {
         let at = self.size.at(rank, step);
         if from == to {
             let verb = move_verb(src.space, dst.space);
-            self.drawn.chip = true;
+            self.drawn.insert("copy within a rank");
             self.chip(at, TRANSFER, &Bytes(src.len as u64).to_string(), verb);
         } else {
             self.arrow_between(from, to, step, src.len, 0.0);
@@ -275,7 +274,7 @@ impl Picture<'_> {
         // Who moves it: the reader of a get, the writer of a put.
         if from != to || from != rank {
             let shift = if rank == from { -0.3 } else { 0.3 };
-            self.drawn.mover = true;
+            self.drawn.insert("who moves it");
             let mark = (at.0 + shift / 0.3 * self.size.reach(), at.1);
             self.svg.circle(mark, 3.5, TRANSFER, Stroke { colour: PAPER, width: 1.0, dashed: false });
         }
@@ -287,7 +286,7 @@ impl Picture<'_> {
         if from == to {
             return;
         }
-        self.drawn.transfer = true;
+        self.drawn.insert("transfer");
         let reach = self.size.reach();
         let x = self.size.x(step);
         let (start, end) = ((x - reach, self.size.y(from)), (x + reach, self.size.y(to)));
@@ -321,7 +320,7 @@ impl Picture<'_> {
         let step = self.steps.ranks[rank].last().map_or(0, |s| s.at + 1);
         let at = self.size.at(rank, step);
         let text = format!("never: {}", self.plan.op_text(&self.plan.programs[rank][index]));
-        self.drawn.never = true;
+        self.drawn.insert("never goes on");
         self.size.width = self.size.width.max(at.0 + 26.0 + 1.1 * room_of(&text, self.size.font));
         self.svg.open(&text);
         self.svg.circle(at, 6.0, WRONG, Stroke { colour: PAPER, width: 1.0, dashed: false });

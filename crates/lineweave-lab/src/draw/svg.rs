@@ -116,33 +116,22 @@ impl Svg {
 
     /// A line with a head. The head is a polygon of its own, because not every viewer draws markers.
     pub(super) fn arrow(&mut self, from: Point, to: Point, stroke: Stroke) {
-        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-        let length = dx.hypot(dy).max(1e-6);
-        let (ux, uy) = (dx / length, dy / length);
-        let head = (4.0 + 2.0 * stroke.width).min(length);
-        let half = head * 0.45;
-        let neck = (to.0 - ux * head, to.1 - uy * head);
+        let (neck, head) = head(from, to, stroke.width);
         self.line(from, neck, stroke);
-        let wing = |side: f64| (neck.0 - uy * half * side, neck.1 + ux * half * side);
-        self.polygon(&[to, wing(1.0), wing(-1.0)], stroke.colour);
+        self.polygon(&head, stroke.colour);
     }
 
     /// An arrow that bends to its right by `bend` of its length, so that the way back does not lie on it.
     pub(super) fn arc(&mut self, from: Point, to: Point, bend: f64, stroke: Stroke) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let control = ((from.0 + to.0) / 2.0 - dy * bend, (from.1 + to.1) / 2.0 + dx * bend);
-        let (ex, ey) = (to.0 - control.0, to.1 - control.1);
-        let length = ex.hypot(ey).max(1e-6);
-        let (ux, uy) = (ex / length, ey / length);
-        let head = (4.0 + 2.0 * stroke.width).min(length);
-        let neck = (to.0 - ux * head, to.1 - uy * head);
+        let (neck, head) = head(control, to, stroke.width);
         let _ = write!(
             self.body,
             "<path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>",
             from.0, from.1, control.0, control.1, neck.0, neck.1, stroke.colour, stroke.width
         );
-        let wing = |side: f64| (neck.0 - uy * head * 0.45 * side, neck.1 + ux * head * 0.45 * side);
-        self.polygon(&[to, wing(1.0), wing(-1.0)], stroke.colour);
+        self.polygon(&head, stroke.colour);
     }
 
     /// A rectangle that is outlined, and not filled.
@@ -215,6 +204,17 @@ impl Svg {
             self.body
         )
     }
+}
+
+/// The head of an arrow of this width that comes from `from`: where its line ends, and the head's corners.
+fn head(from: Point, to: Point, width: f64) -> (Point, [Point; 3]) {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy).max(1e-6);
+    let (ux, uy) = (dx / length, dy / length);
+    let long = (4.0 + 2.0 * width).min(length);
+    let neck = (to.0 - ux * long, to.1 - uy * long);
+    let wing = |side: f64| (neck.0 - uy * long * 0.45 * side, neck.1 + ux * long * 0.45 * side);
+    (neck, [to, wing(1.0), wing(-1.0)])
 }
 
 /// Returns an upper limit of a text's width, in px, in the usual sans-serif fonts: texts that are placed by it do not overlap.
