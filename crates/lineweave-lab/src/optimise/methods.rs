@@ -131,9 +131,14 @@ pub fn methods() -> Vec<Method> {
         method(Barrier, "model", "the model's signals and reads, peers of each round", true, rounds),
         method(Bcast, "published", "Ramos & Hoefler Eq. 4.7, degrees by level", false, |c| {
             let t_c = c.t_c()?;
-            Ok(published::small_broadcast(&c.reads()?, &t_c, c.shape.ranks()).map(|d| degrees(&d)))
+            Ok(published::small_broadcast(&c.reads()?, &t_c, c.shape.ranks())
+                .map(|d| of_degrees("degrees", &d)))
         }),
-        method(Bcast, "degrees", "the model's signal and contention, degrees by level", true, flat_degrees),
+        method(Bcast, "degrees", "the model's signal and contention, degrees by level", true, |c| {
+            let steps = c.steps();
+            let latencies = Latencies::of(c.model, c.shape).with_gap_at_most(steps.contention);
+            degrees(c, "degrees", |k| steps.shared(k), &latencies)
+        }),
         method(Bcast, "hierarchy", "the same, degrees by level of the machine", true, |c| {
             let down = hierarchy(c.model, c.shape, hierarchy::Way::Down);
             Ok(down.map(|h| hierarchical(&h)))
@@ -158,9 +163,12 @@ pub fn methods() -> Vec<Method> {
         method(Reduce, "published", "Ramos & Hoefler Eq. 4.13, degrees by level", false, |c| {
             let (t_c, t_n) = (c.t_c()?, c.t_n()?);
             let found = published::reduction(&c.reads()?, &t_c, &t_n, Folding::Slope, c.shape.ranks());
-            Ok(found.map(|d| tree(&d)))
+            Ok(found.map(|d| of_degrees("tree", &d)))
         }),
-        method(Reduce, "degrees", "the model's signal, read and fold, degrees by level", true, fold_degrees),
+        method(Reduce, "degrees", "the model's signal, read and fold, degrees by level", true, |c| {
+            let (steps, latencies) = (c.steps(), Latencies::folding_in_a_row(c.model, c.shape));
+            degrees(c, "tree", |k| steps.gather(k), &latencies)
+        }),
         method(Reduce, "hierarchy", "the same, degrees by level of the machine", true, |c| {
             let up = hierarchy(c.model, c.shape, hierarchy::Way::Up);
             Ok(up.map(|h| hierarchical(&h)))
@@ -194,14 +202,10 @@ fn rounds(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
     Ok(Optimum { choice: dissemination(&m), cost_ns, bound_ns, exact: true })
 }
 
-fn degrees(degrees: &[usize]) -> Chosen {
+/// A tree by degrees: `bcast/degrees` or `reduce/tree`.
+fn of_degrees(algorithm: &'static str, degrees: &[usize]) -> Chosen {
     let degrees = if degrees.is_empty() { "auto".to_owned() } else { list(degrees) };
-    chosen("degrees", Params::new().with("degrees", degrees))
-}
-
-fn tree(degrees: &[usize]) -> Chosen {
-    let degrees = if degrees.is_empty() { "auto".to_owned() } else { list(degrees) };
-    chosen("tree", Params::new().with("degrees", degrees))
+    chosen(algorithm, Params::new().with("degrees", degrees))
 }
 
 fn hierarchical(found: &hierarchy::Hierarchy) -> Chosen {
@@ -214,20 +218,16 @@ fn edges(schedule: &matrix::Schedule) -> Chosen {
     chosen("edges", params)
 }
 
-fn flat_degrees(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
-    let steps = c.steps();
-    let (found, cost_ns) = levels::degrees(c.shape.ranks(), |k| steps.shared(k));
-    let latencies = Latencies::of(c.model, c.shape).with_gap_at_most(steps.contention);
-    let bound_ns = matrix::bound(&latencies, c.root);
-    Ok(Optimum { choice: degrees(&found), cost_ns, bound_ns, exact: true })
-}
-
-fn fold_degrees(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
-    let steps = c.steps();
-    let (found, cost_ns) = levels::degrees(c.shape.ranks(), |k| steps.gather(k));
-    let latencies = Latencies::folding_in_a_row(c.model, c.shape);
-    let bound_ns = matrix::bound(&latencies, c.root);
-    Ok(Optimum { choice: tree(&found), cost_ns, bound_ns, exact: true })
+/// The degrees of least cost, a level of `k` children costing `level(k)`; the bound is that of these latencies.
+fn degrees(
+    c: &Case,
+    algorithm: &'static str,
+    level: impl Fn(usize) -> f64,
+    latencies: &Latencies,
+) -> Result<Optimum<Chosen>, CacheLineError> {
+    let (found, cost_ns) = levels::degrees(c.shape.ranks(), level);
+    let bound_ns = matrix::bound(latencies, c.root);
+    Ok(Optimum { choice: of_degrees(algorithm, &found), cost_ns, bound_ns, exact: true })
 }
 
 fn large(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {

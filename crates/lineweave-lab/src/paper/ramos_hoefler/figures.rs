@@ -18,7 +18,7 @@ const HOW: &str =
 
 pub(super) fn figures() -> Vec<Figure> {
     let n = Numbers::of_phi();
-    let mut list = vec![contention(), trees(&n), small_band(&n), large(&n), barriers(&n), reductions()];
+    let mut list = vec![contention(), trees(&n), small_band(&n), large(&n), barriers(&n), reductions(&n)];
     let within = [(4, "2 or 4 threads"), (16, "8 or 16 threads")];
     let across = [(4, "2 or 4 threads"), (8, "8 threads"), (16, "16 threads")];
     list.push(rates(
@@ -100,9 +100,9 @@ fn barriers(n: &Numbers) -> Figure {
     figure("fig 4.7", "barrier in its band", vec![axes("", series)])
 }
 
-fn reductions() -> Figure {
-    let times = over_threads(|p| reduction_of(p).0);
-    let series = vec![bands(|p| reduction_of(p).1), simulated("optimised tree", times)];
+fn reductions(n: &Numbers) -> Figure {
+    let times = over_threads(|p| reduction_of(n, p).0);
+    let series = vec![bands(|p| reduction_of(n, p).1), simulated("optimised tree", times)];
     figure("fig 4.8", "small reduction in its band", vec![axes("", series)])
 }
 

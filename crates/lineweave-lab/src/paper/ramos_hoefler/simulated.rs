@@ -5,8 +5,7 @@
 
 use super::{phi, Numbers};
 use crate::models::cache_line::{
-    barrier as barrier_model, multi_line, reduction as reduction_model, small_broadcast, Folding, MinMax,
-    Reads, SameLine,
+    barrier as barrier_model, reduction as reduction_model, small_broadcast, Folding, MinMax, Reads, SameLine,
 };
 use crate::optimise::list;
 use crate::optimise::radix::Growth;
@@ -31,7 +30,7 @@ pub(super) fn claims() -> Vec<Finding> {
     let n = Numbers::of_phi();
     let mut out = vec![contention(), contention_in_memory()];
     out.extend(small_trees(&n));
-    out.extend([small_band(&n), large(&n), barriers(&n), reductions()]);
+    out.extend([small_band(&n), large(&n), barriers(&n), reductions(&n)]);
     out
 }
 
@@ -216,23 +215,15 @@ fn within(times: &[(f64, MinMax)]) -> (usize, f64) {
 fn small_band(n: &Numbers) -> Finding {
     // A rank that polls early has its line in its cache, not in memory.
     let polled = Reads { invalid: n.reads.remote, ..n.reads };
-    let times: Vec<(f64, MinMax)> = threads()
+    let (times, printed): (Vec<_>, Vec<_>) = threads()
         .map(|p| {
             let degrees = optimise::small_broadcast(&n.reads, &n.t_c, p).choice;
-            let band = MinMax {
-                min: small_broadcast(&polled, &n.t_c, &degrees).min,
-                max: small_broadcast(&n.reads, &n.t_c, &degrees).max,
-            };
-            (optimised(n, p), band)
+            let printed = small_broadcast(&n.reads, &n.t_c, &degrees);
+            let band = MinMax { min: small_broadcast(&polled, &n.t_c, &degrees).min, ..printed };
+            let time = optimised(n, p);
+            ((time, band), (time, printed))
         })
-        .collect();
-    let printed: Vec<(f64, MinMax)> = threads()
-        .zip(&times)
-        .map(|(p, &(t, _))| {
-            let degrees = optimise::small_broadcast(&n.reads, &n.t_c, p).choice;
-            (t, small_broadcast(&n.reads, &n.t_c, &degrees))
-        })
-        .collect();
+        .unzip();
     let ((inside, outside), (as_printed, off)) = (within(&times), within(&printed));
     claim(
         "fig 4.5, simulated",
@@ -304,21 +295,17 @@ fn barriers(n: &Numbers) -> Finding {
 }
 
 /// A small reduction, in ns, and its model.
-pub(super) fn reduction_of(p: usize) -> (f64, MinMax) {
-    const KNOWN: &str = "the shipped Xeon Phi describes it";
-    let reads = Numbers::of_phi().reads;
-    let t_c = SameLine::of(phi(), State::E, State::E).expect(KNOWN);
-    let t_n = multi_line(phi(), State::E, State::E).expect(KNOWN);
-    let degrees = optimise::reduction(&reads, &t_c, &t_n, Folding::Slope, p).choice;
+pub(super) fn reduction_of(n: &Numbers, p: usize) -> (f64, MinMax) {
+    let degrees = optimise::reduction(&n.reads, &n.t_c, &n.t_n, Folding::Slope, p).choice;
     let params = Params::new().with("degrees", list(&degrees));
     // A line, which does not fit the flag's.
     let plan = of_table(Collective::Reduce, "tree", p, 64, &params);
-    (time(&plan), reduction_model(&reads, &t_c, &t_n, Folding::Slope, &degrees))
+    (time(&plan), reduction_model(&n.reads, &n.t_c, &n.t_n, Folding::Slope, &degrees))
 }
 
 /// Judges the claim of Figure 4.8, about small reductions.
-fn reductions() -> Finding {
-    let times: Vec<(f64, MinMax)> = threads().map(reduction_of).collect();
+fn reductions(n: &Numbers) -> Finding {
+    let times: Vec<(f64, MinMax)> = threads().map(|p| reduction_of(n, p)).collect();
     let (inside, off) = within(&times);
     let (last, band) = times[times.len() - 1];
     claim(
