@@ -77,45 +77,6 @@ fn a_broadcast_takes_what_its_ops_take() {
 }
 
 #[test]
-fn fidelities_agree_where_nothing_contends() {
-    for (collective, name) in [
-        (Collective::Bcast, "pipelined-kary"),
-        (Collective::Bcast, "scatter-ring"),
-        (Collective::Allreduce, "recursive-doubling"),
-        (Collective::Reduce, "binomial"),
-        (Collective::Barrier, "counter"),
-    ] {
-        let bytes = if collective.moves_data() { 40_000 } else { 0 };
-        let plan = plan(collective, name, 13, bytes, &Params::new());
-        for runs in [1, 3] {
-            let (line, chunk) =
-                (played(&plan, 1, runs, Fidelity::Line), played(&plan, 1, runs, Fidelity::Chunk));
-            assert_eq!(line.per_rank, chunk.per_rank, "{name}");
-            assert_eq!(line.trace, chunk.trace, "{name}");
-            assert_eq!(line, played(&plan, 1, runs, Fidelity::Line), "{name} twice");
-            assert!(line.each <= line.first, "{name}");
-        }
-    }
-}
-
-/// Every algorithm of the table comes to its end, in several runs.
-#[test]
-fn every_plan_is_played_to_its_end() {
-    for algorithm in algorithm::all() {
-        let mut problem = Problem::flat(algorithm.collective, 6, 480);
-        if !algorithm.collective.moves_data() {
-            problem.bytes = 0;
-        }
-        problem.grain = if algorithm.collective.folds() { 8 } else { 1 };
-        problem.direct = true;
-        let Ok(plan) = algorithm.plan(&problem, &Params::new()) else { continue };
-        let outcome = played(&plan, 1, 3, Fidelity::Line);
-        let ops: usize = plan.programs.iter().map(Vec::len).sum();
-        assert_eq!(outcome.trace.unwrap().events.len(), ops, "{algorithm:?}");
-    }
-}
-
-#[test]
 fn a_rank_that_waits_for_ever_is_named() {
     let mut plan = plan(Collective::Bcast, "flat", 2, 640, &Params::new());
     plan.programs[0].pop();

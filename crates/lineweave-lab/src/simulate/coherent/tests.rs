@@ -138,19 +138,6 @@ fn fidelities_agree_where_nothing_contends() {
     }
 }
 
-#[test]
-fn a_simulation_is_the_same_every_time() {
-    let machine = machine("power8-8247-42l");
-    let shape = placed(machine, 48).unwrap();
-    for (name, params) in [("tree", Params::new().with("home", "root")), ("counter", Params::new())] {
-        let algorithm = algorithm::find(Collective::Barrier, name).unwrap();
-        let plan = plan_of(algorithm, &shape, 0, &params.with("layout", "packed")).unwrap();
-        let options = Options { runs: 3, trace: true, ..Options::default() };
-        let trace = || simulate(machine, &shape, &plan, &options).unwrap().trace.unwrap();
-        assert_eq!(trace(), trace(), "{name}");
-    }
-}
-
 /// A rank that begins to wait before the flag is set has the line, so the setter takes it away and it comes back: two
 /// transfers, however many other flags the rank polls meanwhile.
 #[test]

@@ -82,64 +82,6 @@ fn a_flag_is_visible_after_its_latency() {
     }
 }
 
-/// `n` cores get `lines` lines from core 0's box or put them there, again and again. For each, the mean time of a
-/// call while all are at it, and what a call takes alone, in ns.
-fn contended(machine: &Machine, n: usize, lines: usize, put: bool, arbiter: Arbiter) -> Vec<(f64, f64)> {
-    const TIMES: usize = 100;
-    let mut b = builder(48, lines * LINE);
-    let (s, other) = (b.slot(lines * LINE), b.slot(lines * LINE));
-    for rank in 48 - n..48 {
-        for _ in 0..TIMES {
-            match put {
-                true => b.mov(rank, slot(rank, s, lines), slot(0, other, lines)),
-                false => b.mov(rank, slot(0, other, lines), slot(rank, s, lines)),
-            }
-        }
-    }
-    let mesh = Settings { arbiter: Some(arbiter), ..Settings::default() };
-    let options = Options { mesh, trace: true, ..Options::default() };
-    let outcome = simulate(machine, &b.finish(), &options).unwrap();
-    let model = model();
-    let all = outcome.per_rank.iter().filter(|t| t.0 > 0).min().unwrap().0;
-    let trace = outcome.trace.unwrap();
-    let mean = |rank: usize| {
-        let ended: Vec<u64> = trace
-            .events
-            .iter()
-            .filter(|e| e.rank.index() == rank && e.end.0 <= all)
-            .map(|e| e.end.0)
-            .collect();
-        *ended.last().unwrap() as f64 / ended.len() as f64 / 1e3
-    };
-    let alone = |rank: usize| match put {
-        true => model.c_put_mpb(lines as u32, distance(rank, 0)).0,
-        false => model.c_get_mpb(lines as u32, distance(rank, 0)).0,
-    };
-    (48 - n..48).map(|rank| (mean(rank), alone(rank))).collect()
-}
-
-/// Mean of called over alone, and slowest over fastest.
-fn summary(all: &[(f64, f64)]) -> (f64, f64) {
-    let mean = all.iter().map(|(at, alone)| at / alone).sum::<f64>() / all.len() as f64;
-    let most = all.iter().map(|a| a.0).fold(0.0, f64::max);
-    let least = all.iter().map(|a| a.0).fold(f64::INFINITY, f64::min);
-    (mean, most / least)
-}
-
-/// Petrovic et al. 2012, Fig. 4: 24 cores hardly disturb each other at one port; at 48 the slowest get takes more
-/// than 2 times the fastest, the slowest put more than 4 times, which a fair port would not do.
-#[test]
-fn a_port_serves_half_the_chip_and_is_unfair_to_all_of_it() {
-    for (lines, put, most) in [(32, false, 2.0), (1, true, 4.0)] {
-        let (slowed, _) = summary(&contended(scc(), 24, lines, put, Arbiter::Inputs));
-        assert!(slowed < 1.1, "put {put}: 24 cores take {slowed} of their time alone");
-        let (slowed, unfair) = summary(&contended(scc(), 48, lines, put, Arbiter::Inputs));
-        assert!(slowed > 1.3 && unfair > most, "put {put}: {slowed}, {unfair}");
-        let (_, fair) = summary(&contended(scc(), 48, lines, put, Arbiter::Fifo));
-        assert!(fair < 1.6, "put {put}: {fair}");
-    }
-}
-
 fn bcast(name: &str, ranks: usize, bytes: usize, params: &Params) -> Plan {
     let problem = Problem::flat(Collective::Bcast, ranks, bytes);
     algorithm::find(Collective::Bcast, name).unwrap().plan(&problem, params).unwrap()
@@ -167,15 +109,6 @@ fn fidelities_agree_where_nothing_contends() {
             let one_line = picos(model().c_r_mpb(1) + model().c_w_mem(1));
             assert!(line.first.0.abs_diff(chunk.first.0) <= one_line, "{name}: {line:?}");
         }
-    }
-}
-
-#[test]
-fn two_simulations_are_the_same() {
-    for fidelity in [Fidelity::Line, Fidelity::Chunk] {
-        let plan = bcast("oc-bcast", 48, 200 * LINE, &Params::new().with("k", 47));
-        let trace = || simulate(scc(), &plan, &traced(fidelity)).unwrap().trace.unwrap();
-        assert!(trace() == trace());
     }
 }
 
