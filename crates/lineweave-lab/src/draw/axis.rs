@@ -106,14 +106,23 @@ impl Range<'_> {
     }
 }
 
-/// The distance of rules up to `most`: 1, 2 or 5 times a power of ten, some five of them.
-pub(super) fn step(most: f64) -> f64 {
-    if most <= 0.0 || !most.is_finite() {
+/// The nearest of 1, 2 and 5 times a power of ten above a value, or below it; 1 for what has none.
+pub(super) fn round(value: f64, up: bool) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
         return 1.0;
     }
-    let power = 10f64.powf((most / 5.0).log10().floor());
-    let wanted = most / 5.0 / power;
-    power * [1.0, 2.0, 5.0].into_iter().find(|s| *s >= wanted - 1e-9).unwrap_or(10.0)
+    let power = 10f64.powf(value.log10().floor());
+    let (wanted, mut steps) = (value / power, [1.0, 2.0, 5.0, 10.0].into_iter());
+    let found = match up {
+        true => steps.find(|s| *s >= wanted - 1e-9),
+        false => steps.rev().find(|s| *s <= wanted + 1e-9),
+    };
+    power * found.unwrap_or(10.0)
+}
+
+/// The distance of rules up to `most`: some five of them.
+pub(super) fn step(most: f64) -> f64 {
+    round(most / 5.0, true)
 }
 
 /// A number in the fewest digits that tell it from its neighbours.

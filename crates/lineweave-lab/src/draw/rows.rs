@@ -1,5 +1,6 @@
 //! A few values a row on one axis, by logarithm: narrow enough for a phone, with its numbers beside it.
 
+use super::axis::round;
 use super::colours::SERIES;
 use super::legend::{in_order, Legend};
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
@@ -147,20 +148,6 @@ fn other(svg: &mut Svg, (x, y): Point, i: usize) {
         1 => svg.rect((x - 4.5, y - 4.5), (9.0, 9.0), colour, 0.0),
         _ => svg.polygon(&[(x, y - 6.0), (x + 6.0, y + 5.0), (x - 6.0, y + 5.0)], colour),
     }
-}
-
-/// The nearest of 1, 2 and 5 times a power of ten below a value, or above it.
-fn round(value: f64, up: bool) -> f64 {
-    if value <= 0.0 || !value.is_finite() {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|s| s * power);
-    match up {
-        true => steps.into_iter().find(|s| *s >= value * 0.999),
-        false => steps.into_iter().rev().find(|s| *s <= value * 1.001),
-    }
-    .unwrap_or(power)
 }
 
 /// Returns the values of the rules: powers of ten, and 2 and 5 times them on a short axis.

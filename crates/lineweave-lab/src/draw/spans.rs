@@ -1,5 +1,6 @@
 //! Values with their intervals around zero, a row each: what a fit leaves unexplained.
 
+use super::axis::round;
 use super::svg::{room_of, Anchor, Stroke, Svg};
 use super::{INK, PAPER, RULE, SOFT, SYNC, TRANSFER};
 
@@ -26,7 +27,7 @@ pub fn spans(title: &str, detail: &str, spans: &[Span], label: fn(f64) -> String
     let sound = |s: &&Span| s.low.is_finite() && s.value.is_finite() && s.high.is_finite();
     let known: Vec<&Span> = spans.iter().filter(sound).collect();
     let most = known.iter().flat_map(|s| [s.low.abs(), s.value.abs(), s.high.abs()]).fold(0.0, f64::max);
-    let reach = ceiling(most);
+    let reach = round(most, true);
     let left = known.iter().map(|s| room_of(&s.name, 11.0)).fold(40.0, f64::max) + 28.0;
     let bottom = TOP + known.len() as f64 * ROW;
     let at = |x: f64| left + (x / reach + 1.0) / 2.0 * WIDTH;
@@ -57,15 +58,6 @@ pub fn spans(title: &str, detail: &str, spans: &[Span], label: fn(f64) -> String
     svg.finish((left + WIDTH + 40.0).max(Svg::heading_width(title, detail)), bottom + 16.0, title)
 }
 
-/// The next of 1, 2 and 5 times a power of ten.
-fn ceiling(x: f64) -> f64 {
-    if x <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(x.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|c| *c >= x).unwrap_or(10.0 * power)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,12 +72,5 @@ mod tests {
         assert!(
             svg.contains("a &lt; b") && svg.contains(">50 %<") && svg.contains(SYNC) && !svg.contains("NaN")
         );
-    }
-
-    #[test]
-    fn axes_end_at_round_numbers() {
-        for (x, end) in [(0.0, 1.0), (0.3, 0.5), (0.011, 0.02), (7.0, 10.0), (2.0, 2.0)] {
-            assert!((ceiling(x) / end - 1.0).abs() < 1e-9, "{x}");
-        }
     }
 }
