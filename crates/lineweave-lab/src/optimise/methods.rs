@@ -59,7 +59,7 @@ impl Case<'_> {
     /// T_N, buffers exclusive in their owner's cache.
     fn t_n(&self) -> Result<MultiLine, CacheLineError> {
         let fitted = || {
-            self.fitted().t_n.ok_or_else(|| CacheLineError::Unknown {
+            self.fitted().t_n.ok_or_else(|| CacheLineError {
                 what: "T_N".to_owned(),
                 machine: self.model.machine.cpu.clone(),
                 why: "transfers of several lines were not measured".to_owned(),

@@ -36,7 +36,7 @@ impl CopyRate {
 /// packages with 8 threads or more.
 ///
 /// # Errors
-/// [`CacheLineError::Unknown`], also for a number of threads that was not measured.
+/// [`CacheLineError`], also for a number of threads that was not measured.
 pub fn bandwidth(machine: &Machine, location: Location, threads: usize) -> Result<CopyRate, CacheLineError> {
     let unknown = |why: String| {
         let what = format!("P and F at {} for {threads} threads", location.name());

@@ -59,7 +59,7 @@ impl Cluster {
 /// The cells of a machine's table of states.
 ///
 /// # Errors
-/// [`CacheLineError::Unknown`] when it has none, or a cell of it is unknown.
+/// [`CacheLineError`] when it has none, or a cell of it is unknown.
 pub fn cells(machine: &Machine) -> Result<Vec<Cell>, CacheLineError> {
     if machine.reads.is_empty() {
         return Err(CacheLineError::unknown("R by state", machine, "measured only for modified lines"));

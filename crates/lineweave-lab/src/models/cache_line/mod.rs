@@ -7,7 +7,7 @@
 //! - `collectives`: min-max models of broadcast, barrier and reduction (Eq. 4.1 to 4.14);
 //! - `bandwidth`: many lines between buffers in memory (Eq. A.1).
 //!
-//! All of it takes numbers of one [`Machine`] and fails with [`CacheLineError::Unknown`] where that machine's
+//! All of it takes numbers of one [`Machine`] and fails with [`CacheLineError`] where that machine's
 //! were never measured. Valid for one thread a core, other cores idle, and lines of the machine's length.
 
 mod bandwidth;
@@ -30,27 +30,21 @@ use lineweave_core::machine::{Location, Machine, State, Value};
 use lineweave_core::model::{known, one_line, several_lines, Contention, Fitted, MultiLine};
 use lineweave_core::topology::Level;
 
-/// Reason why a number of the model cannot be had.
+/// A number of the model that nobody measured on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CacheLineError {
-    /// Nobody measured it on this machine.
-    #[error(
-        "{what} is unknown for {machine}: {why}; take a machine that describes it, such as xeon-phi-5110p"
-    )]
-    Unknown {
-        /// The symbol: `R_N,E`.
-        what: String,
-        /// The machine.
-        machine: String,
-        /// Remark of the machine's description in place of the number.
-        why: String,
-    },
+#[error("{what} is unknown for {machine}: {why}; take a machine that describes it, such as xeon-phi-5110p")]
+pub struct CacheLineError {
+    /// The symbol: `R_N,E`.
+    pub what: String,
+    /// The machine.
+    pub machine: String,
+    /// Remark of the machine's description in place of the number.
+    pub why: String,
 }
 
 impl CacheLineError {
     fn unknown(what: impl Into<String>, machine: &Machine, why: impl Into<String>) -> CacheLineError {
-        CacheLineError::Unknown { what: what.into(), machine: machine.name.clone(), why: why.into() }
+        CacheLineError { what: what.into(), machine: machine.name.clone(), why: why.into() }
     }
 }
 
@@ -63,7 +57,7 @@ pub fn symbol(location: Location, state: State) -> String {
 /// its access times, which know no deviation.
 ///
 /// # Errors
-/// [`CacheLineError::Unknown`].
+/// [`CacheLineError`].
 pub fn read(machine: &Machine, location: Location, state: State) -> Result<Fitted, CacheLineError> {
     let cell = machine.reads.iter().find(|r| r.location == location && r.state == state);
     if let Some(found) = cell.and_then(|c| known(&c.mean_ns)) {
@@ -100,7 +94,7 @@ impl Reads {
     /// farthest pair, so that closed forms with one R_R are on the safe side.
     ///
     /// # Errors
-    /// [`CacheLineError::Unknown`].
+    /// [`CacheLineError`].
     pub fn of(machine: &Machine, level: Level) -> Result<Reads, CacheLineError> {
         let within = Level::ALL.iter().rev().filter(|&&l| l <= level);
         let remote = within.filter_map(|&l| machine.transfer(l).value).next();
@@ -130,7 +124,7 @@ impl SameLine {
     /// T_C for buffers in these states at the owner and at the readers.
     ///
     /// # Errors
-    /// [`CacheLineError::Unknown`].
+    /// [`CacheLineError`].
     pub fn of(machine: &Machine, send: State, recv: State) -> Result<SameLine, CacheLineError> {
         let (linear, a) = one_line(machine, send, recv).ok_or_else(|| {
             let what = format!("T_C for states {}-{}", send.name(), recv.name());
@@ -154,7 +148,7 @@ impl SameLine {
 /// T_N for buffers in these states at sender and receiver (Eq. 3.1, Table 3.1), fitted to 1 to 128 lines.
 ///
 /// # Errors
-/// [`CacheLineError::Unknown`].
+/// [`CacheLineError`].
 pub fn multi_line(machine: &Machine, send: State, recv: State) -> Result<MultiLine, CacheLineError> {
     several_lines(machine, send, recv).ok_or_else(|| {
         let what = format!("T_N for states {}-{}", send.name(), recv.name());

@@ -23,7 +23,7 @@ pub struct Sample {
 /// line that is nowhere cached comes from its own memory.
 ///
 /// # Errors
-/// [`CacheLineError::Unknown`] for a read that was not measured with its deviation.
+/// [`CacheLineError`] for a read that was not measured with its deviation.
 pub fn estimate(
     machine: &Machine,
     location: Location,

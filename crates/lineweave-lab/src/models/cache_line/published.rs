@@ -11,7 +11,7 @@
 
 use super::{
     barrier, flat_broadcast, multi_line, notify_back, notify_forward, notify_level, pipelined_broadcast,
-    reduction_level, small_broadcast_level, Folding, MinMax, Reads, SameLine,
+    reduction_level, small_broadcast_level, CacheLineError, Folding, MinMax, Reads, SameLine,
 };
 use crate::models::published::{Call, NoForm, NotKnown, Published};
 use crate::models::{Form, Stage};
@@ -49,10 +49,11 @@ impl MinMaxModel {
     /// # Errors
     /// [`NotKnown`], with what the description says instead.
     pub fn of_machine(machine: &Machine, level: Level) -> Result<MinMaxModel, NotKnown> {
-        let lacks = |error: super::CacheLineError| match error {
-            super::CacheLineError::Unknown { what, machine, why } => {
-                NotKnown { model: BEST, value: what, machine: format!("machine `{machine}`"), because: why }
-            }
+        let lacks = |error: CacheLineError| NotKnown {
+            model: BEST,
+            value: error.what,
+            machine: format!("machine `{}`", error.machine),
+            because: error.why,
         };
         let line = machine.line_bytes.value.filter(|n| *n >= 1.0).ok_or_else(|| NotKnown {
             model: BEST,
