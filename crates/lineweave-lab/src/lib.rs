@@ -6,6 +6,7 @@
 //! other.
 #![forbid(unsafe_code)]
 
+mod chance;
 mod ordered;
 pub mod models;
 pub mod matrix;

@@ -4,8 +4,9 @@
 //! links being what limits. [`limit`] plays the same traffic on a mesh of any size, with any number of accesses in
 //! flight, and says which of the two is busier and by how much they slow the traffic down.
 
+use crate::chance::mix;
 use crate::simulate::mesh::{self, Load};
-use crate::simulate::{coherent, mix, simulate, Options, SimulateError};
+use crate::simulate::{coherent, simulate, Options, SimulateError};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Dimensions, Machine};
 use lineweave_core::plan::{Builder, Params, Plan, Region, Space};

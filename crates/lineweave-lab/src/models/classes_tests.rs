@@ -1,33 +1,23 @@
 //! Matrices made from known machines: the classes must be their levels, whatever noise and outliers.
 
 use super::classes::{classes, Latencies, LatenciesError};
+use crate::chance::Draw;
 use lineweave_core::machine::{shipped, topology};
 use lineweave_core::topology::{Level, Topology};
 
-/// A reproducible stream of uniform numbers (xorshift).
-pub(super) struct Stream(pub u64);
-
-impl Stream {
-    pub(super) fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub(super) fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
+/// A number of the standard normal distribution, nearly.
+pub(super) fn normal(stream: &mut Draw) -> f64 {
+    (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0
 }
 
 /// Every pair with its level's latency, `noise` of it as standard deviation, and a share of wild pairs.
-fn matrix(t: &Topology, ns: impl Fn(Level) -> f64, noise: f64, wild: f64, stream: &mut Stream) -> Latencies {
+fn matrix(t: &Topology, ns: impl Fn(Level) -> f64, noise: f64, wild: f64, stream: &mut Draw) -> Latencies {
     let mut list = Vec::new();
     for (i, a) in t.cpus.iter().enumerate() {
         for b in &t.cpus[i + 1..] {
             let truth = ns(a.common(b));
-            let factor = if stream.uniform() < wild { 1.5 + 3.0 * stream.uniform() } else { 1.0 };
-            list.push((a.os, b.os, truth * factor * (1.0 + noise * stream.normal()), truth * noise));
+            let factor = if stream.unit() < wild { 1.5 + 3.0 * stream.unit() } else { 1.0 };
+            list.push((a.os, b.os, truth * factor * (1.0 + noise * normal(stream)), truth * noise));
         }
     }
     Latencies::new(&list).unwrap()
@@ -35,7 +25,7 @@ fn matrix(t: &Topology, ns: impl Fn(Level) -> f64, noise: f64, wild: f64, stream
 
 #[test]
 fn shipped_machines_levels_are_found_in_noise_and_outliers() {
-    let mut stream = Stream(0x2545_f491_4f6c_dd1d);
+    let mut stream = Draw(0x2545_f491_4f6c_dd1d);
     let (mut tried, mut found) = (0, 0);
     for (name, shape) in [
         ("epyc-rome-7742-2s", "pack:2 numa:1 l3:4 core:4 pu:2"),
@@ -70,11 +60,11 @@ fn shipped_machines_levels_are_found_in_noise_and_outliers() {
 #[test]
 fn equal_pairs_are_one_class_and_wild_ones_are_listed() {
     let t = topology("core:12").unwrap();
-    let result = classes(&matrix(&t, |_| 50.0, 0.04, 0.0, &mut Stream(3)));
+    let result = classes(&matrix(&t, |_| 50.0, 0.04, 0.0, &mut Draw(3)));
     assert_eq!((result.classes.len(), result.odd.len()), (1, 0));
     assert_eq!(result.classes[0].pairs, 66);
     assert!(result.classes[0].latency.covers(50.0));
-    let result = classes(&matrix(&t, |_| 50.0, 0.04, 0.05, &mut Stream(5)));
+    let result = classes(&matrix(&t, |_| 50.0, 0.04, 0.05, &mut Draw(5)));
     assert_eq!(result.classes.len(), 1, "outliers make no class");
     assert!(!result.odd.is_empty() && result.hierarchical);
 }

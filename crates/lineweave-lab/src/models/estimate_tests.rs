@@ -1,7 +1,8 @@
 //! Profiles simulated from known parameters, sample by sample, with outliers: the intervals hold the truth at their rate.
 
-use super::classes_tests::Stream;
+use super::classes_tests::normal;
 use super::*;
+use crate::chance::Draw;
 use lineweave_core::machine::shipped;
 use lineweave_core::model::{isotonic_grid, Fitted};
 use lineweave_core::profile::{Cell, Profile, Stats};
@@ -23,10 +24,10 @@ const GET: (f64, f64) = (95.0, 0.17);
 /// Twice as many transfers take so much longer.
 const SLOWER: f64 = 1.4;
 
-fn cell(probe: &str, factors: &[(&str, String)], truth: f64, stream: &mut Stream) -> Cell {
+fn cell(probe: &str, factors: &[(&str, String)], truth: f64, stream: &mut Draw) -> Cell {
     let mut sample = || {
-        let wild = if stream.uniform() < WILD { 2.0 + 20.0 * stream.uniform() } else { 1.0 };
-        truth * wild * (1.0 + NOISE * stream.normal())
+        let wild = if stream.unit() < WILD { 2.0 + 20.0 * stream.unit() } else { 1.0 };
+        truth * wild * (1.0 + NOISE * normal(stream))
     };
     let samples: Vec<f64> = (0..SAMPLES).map(|_| sample()).collect();
     let factors: BTreeMap<String, String> =
@@ -51,7 +52,7 @@ fn shift() -> f64 {
     1.0 + NOISE * 0.066_01
 }
 
-fn profile(stream: &mut Stream) -> Profile {
+fn profile(stream: &mut Draw) -> Profile {
     let l3 = || ("level", s("l3"));
     let mut cells = Vec::new();
     for n in [1u32, 2, 3, 4, 6, 8, 12, 16, 32, 64] {
@@ -116,7 +117,7 @@ fn checks(e: &Estimates) -> Vec<(&'static str, Fitted, f64)> {
 #[test]
 fn intervals_hold_the_truth_at_their_rate() {
     let runs = 400;
-    let mut stream = Stream(0x9e37_79b9_7f4a_7c15);
+    let mut stream = Draw(0x9e37_79b9_7f4a_7c15);
     let mut held: BTreeMap<&str, u32> = BTreeMap::new();
     let mut worst: BTreeMap<&str, f64> = BTreeMap::new();
     for _ in 0..runs {
@@ -142,7 +143,7 @@ fn intervals_hold_the_truth_at_their_rate() {
 /// The fitted models say of every message what the machine does, and their closed forms follow.
 #[test]
 fn fitted_models_predict_the_machine_they_were_fitted_to() {
-    let e = estimate(&profile(&mut Stream(11)), Level::L3, 0).unwrap();
+    let e = estimate(&profile(&mut Draw(11)), Level::L3, 0).unwrap();
     for (name, model) in e.all() {
         if name == "put/get" {
             let lacks = model.unwrap_err().to_string();
@@ -167,7 +168,7 @@ fn fitted_models_predict_the_machine_they_were_fitted_to() {
 /// Copies through a box and past it tell apart what reading and writing memory and boxes takes.
 #[test]
 fn put_and_get_are_told_apart_by_copies_within_memory() {
-    let mut stream = Stream(5);
+    let mut stream = Draw(5);
     let mut p = profile(&mut stream);
     for m in [64u32, 1 << 10, 16 << 10, 256 << 10, 4 << 20] {
         let plain = [("pattern", "local"), ("kind", "plain"), ("tau", "1"), ("level", "local")];
@@ -191,7 +192,7 @@ fn put_and_get_are_told_apart_by_copies_within_memory() {
 
 #[test]
 fn what_a_profile_cannot_tell_is_named() {
-    let full = profile(&mut Stream(7));
+    let full = profile(&mut Draw(7));
     let without = |probe: &str| {
         let mut p = full.clone();
         p.cells.retain(|c| c.probe != probe);
@@ -246,14 +247,13 @@ fn descriptions_give_what_they_know_and_name_what_they_do_not() {
 /// Making a surface monotone brings it nearer (weighted) to a monotone truth, never farther.
 #[test]
 fn monotone_surfaces_are_nearer_to_a_monotone_truth() {
-    let mut stream = Stream(99);
+    let mut stream = Draw(99);
     for _ in 0..200 {
         let truth: Vec<Vec<f64>> =
             (0..6).map(|i| (0..4).map(|j| 10.0 * f64::from(i) + 3.0 * f64::from(j)).collect()).collect();
-        let weights: Vec<Vec<f64>> =
-            (0..6).map(|_| (0..4).map(|_| 0.2 + stream.uniform()).collect()).collect();
+        let weights: Vec<Vec<f64>> = (0..6).map(|_| (0..4).map(|_| 0.2 + stream.unit()).collect()).collect();
         let raw: Vec<Vec<f64>> =
-            truth.iter().map(|r| r.iter().map(|v| v + 8.0 * stream.normal()).collect()).collect();
+            truth.iter().map(|r| r.iter().map(|v| v + 8.0 * normal(&mut stream)).collect()).collect();
         let fit = isotonic_grid(&raw, &weights);
         let far = |grid: &[Vec<f64>]| -> f64 {
             let cells = grid.iter().flatten().zip(truth.iter().flatten()).zip(weights.iter().flatten());

@@ -307,14 +307,6 @@ fn known<T: Clone>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, 
     })
 }
 
-/// A number that looks like chance: the finaliser of splitmix64 (Steele, Lea & Flood 2014).
-pub(crate) fn mix(n: u64) -> u64 {
-    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
-}
-
 /// Returns whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.
 fn within_memory(plan: &Plan, options: &Options) -> Result<(), SimulateError> {
     const OP: u64 = 96;

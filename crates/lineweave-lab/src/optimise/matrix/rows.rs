@@ -14,6 +14,7 @@
 //! begins. Which rank is whose child is found by annealing from several trees. Numbers that it draws are the same every time.
 
 use super::{Latencies, Schedule};
+use crate::chance::Draw;
 
 /// Hits of a fold: both operands are read, and the sum is written.
 pub(super) const FOLD: f64 = 3.0;
@@ -248,24 +249,4 @@ fn nearest(l: &Latencies) -> Vec<Vec<usize>> {
             others
         })
         .collect()
-}
-
-/// Numbers that look random and are the same every time (xorshift, Marsaglia 2003).
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        (self.next() >> 33) as usize % most
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
 }

@@ -1,5 +1,6 @@
 use super::schedule::Sender;
 use super::*;
+use crate::chance::Draw;
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::machine::topology;
 use lineweave_core::model::Values;
@@ -16,13 +17,8 @@ fn even(ranks: usize, latency: f64, gap: f64) -> Latencies {
 
 /// Reproducible numbers between `low` and `high`.
 fn uneven(ranks: usize, low: f64, high: f64, seed: u64) -> Latencies {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        low + (high - low) * (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut next = || low + (high - low) * draw.unit();
     let latency = (0..ranks * ranks).map(|_| next()).collect();
     let gap: Vec<f64> = (0..ranks).map(|_| next() / 5.0).collect();
     given(ranks, latency, &gap)

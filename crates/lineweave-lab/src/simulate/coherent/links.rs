@@ -13,7 +13,8 @@
 use super::super::mesh::bucket::Bucket;
 use super::super::mesh::values::Paths;
 use super::super::mesh::{Load, PortLoad};
-use super::super::{mix, Played, SimulateError};
+use super::super::{Played, SimulateError};
+use crate::chance::mix;
 use lineweave_core::machine::{Machine, Network};
 use lineweave_core::topology::Cpu;
 use lineweave_core::trace::Picos;
