@@ -147,8 +147,7 @@ impl Caches {
             return Step::Done { at: now, visible };
         }
         let core = self.hands[rank as usize].core;
-        let number = self.memory.of_flag(flag);
-        let line = self.memory.touch(number, &self.costs);
+        let line = self.memory.of_flag(flag, &self.costs);
         // Polled ahead until now.
         self.memory.lines[line as usize].watchers.retain(|&r| r != rank);
         match self.ready(now, core, line) {
@@ -215,8 +214,7 @@ impl Fabric for Caches {
             Access::Write { to, len } => self.lines(now, (agent, rank), to, len, true, agenda),
             Access::Poll { flag } => self.poll(now, agent, rank, flag, stage, agenda),
             Access::Set { flag, .. } => {
-                let number = self.memory.of_flag(flag);
-                let line = self.memory.touch(number, &self.costs);
+                let line = self.memory.of_flag(flag, &self.costs);
                 let at = Picos(now.0 + self.costs.hit());
                 let hand = &mut self.hands[r];
                 let it = &mut self.memory.lines[line as usize].line;
@@ -229,8 +227,7 @@ impl Fabric for Caches {
                 Step::Posted { at }
             }
             Access::Add { flag } => {
-                let number = self.memory.of_flag(flag);
-                let line = self.memory.touch(number, &self.costs);
+                let line = self.memory.of_flag(flag, &self.costs);
                 let it = &mut self.memory.lines[line as usize].line;
                 if stage == SERVED || it.owned_by(self.hands[r].core) {
                     it.written();
@@ -259,22 +256,19 @@ impl Fabric for Caches {
 
     fn ahead(&mut self, now: Picos, rank: u32, flags: &[FlagAt], agenda: &mut Agenda) {
         for &flag in flags {
-            let number = self.memory.of_flag(flag);
-            let line = self.memory.touch(number, &self.costs);
+            let line = self.memory.of_flag(flag, &self.costs);
             self.watch(now, rank, line, agenda);
         }
     }
 
     fn wait(&mut self, now: Picos, _: Picos, rank: u32, flag: FlagAt, agenda: &mut Agenda) {
         self.hands[rank as usize].set = None;
-        let number = self.memory.of_flag(flag);
-        let line = self.memory.touch(number, &self.costs);
+        let line = self.memory.of_flag(flag, &self.costs);
         self.watch(now, rank, line, agenda);
     }
 
     fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Option<Picos> {
-        let number = self.memory.of_flag(flag);
-        let line = self.memory.touch(number, &self.costs);
+        let line = self.memory.of_flag(flag, &self.costs);
         let hand = &mut self.hands[rank as usize];
         let it = &mut self.memory.lines[line as usize];
         if let Some(arrives) = it.line.arrives(hand.core) {

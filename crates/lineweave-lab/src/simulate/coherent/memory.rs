@@ -129,9 +129,9 @@ impl Memory {
         (base + offset / self.line_bytes, base + last / self.line_bytes)
     }
 
-    /// The number of a flag's line.
-    pub(super) fn of_flag(&self, flag: FlagAt) -> usize {
-        flag.home as usize * self.each + flag.offset / self.line_bytes
+    /// Touches a flag's line.
+    pub(super) fn of_flag(&mut self, flag: FlagAt, costs: &Costs) -> u32 {
+        self.touch(flag.home as usize * self.each + flag.offset / self.line_bytes, costs)
     }
 
     /// The index of a line among those touched. A box is in memory at first, a private buffer exclusive in

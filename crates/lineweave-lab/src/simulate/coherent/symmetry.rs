@@ -87,8 +87,7 @@ impl Caches {
         };
         let info = &program.flags[flag as usize];
         let at = super::super::FlagAt { id: flag, home: info.home, offset: info.offset };
-        let number = self.memory.of_flag(at);
-        let line = self.memory.touch(number, &self.costs);
+        let line = self.memory.of_flag(at, &self.costs);
         lines.push(line);
         if matches!(op, Instruction::Wait { .. }) {
             let behind = self.memory.behind(line, self.costs.prefetch);
