@@ -4,13 +4,12 @@
 //! agree and where they part is held by the tests here.
 
 use crate::models::tau_lop::Way;
-use crate::models::{Call, Distance, Estimates, Form, NoForm, NotKnown, Published, Schedule, TauLop};
+use crate::models::{Call, Estimates, Form, NoForm, NotKnown, Published, Schedule, TauLop};
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::model::{Model, Reading};
 use lineweave_core::plan::{Params, Plan};
 use lineweave_core::select::{predict, Candidate, Question};
 use lineweave_core::topology::{Level, Shape};
-use lineweave_core::units::Rank;
 
 /// The name of the cost by playing one call alone, as closed forms have it.
 pub const ALONE: &str = "played, alone";
@@ -21,18 +20,6 @@ pub const WHOLE: &str = "tau-Lop, whole messages";
 
 /// Windows smaller than this are not tried.
 const SMALLEST: usize = 1024;
-
-/// Distance between ranks `hop` ranks apart on a shape: the level of the farthest such pair.
-#[derive(Debug)]
-struct Hops<'a>(&'a Shape);
-
-impl Distance for Hops<'_> {
-    fn of(&self, hop: usize) -> Level {
-        let p = self.0.ranks();
-        let pair = |r: usize| self.0.distance(Rank::from(r), Rank::from((r + hop) % p));
-        (0..p).map(pair).max().unwrap_or(Level::Machine)
-    }
-}
 
 /// The farthest two ranks of a shape.
 pub fn farthest(shape: &Shape) -> Level {
@@ -107,7 +94,6 @@ fn row(
     algorithm: &'static Algorithm,
     form: Form,
 ) -> Row {
-    let hops = Hops(&question.shape);
     let ranks = question.shape.ranks();
     let params = Params::new();
     let window = window(model, question, algorithm, &params);
@@ -121,7 +107,7 @@ fn row(
         schedule: schedule.as_ref(),
         bytes: question.bytes as u64 * if question.collective.has_blocks() { ranks as u64 } else { 1 },
         gamma: estimates.gamma.as_ref(),
-        channel: Some(&hops),
+        channel: Some(&question.shape),
     };
     let within = |model, reading: Reading| match reading.extrapolated && !extrapolate {
         true => Err(Absent::Beyond { model }),

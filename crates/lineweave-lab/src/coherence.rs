@@ -98,10 +98,9 @@ impl Twins {
                 line as usize,
             ))
         };
-        let found = known().ok_or_else(|| SimulateError::NoFamily {
-            machine: machine.name.clone(),
-            lacks: "it is no mesh of [mesh] or [coherent.mesh] whose size, latency and accesses in flight are known".to_owned(),
-        })?;
+        let lacks =
+            "it is no mesh of [mesh] or [coherent.mesh] whose size, latency and accesses in flight are known";
+        let found = known().ok_or_else(|| SimulateError::lacks(machine, lacks))?;
         let (network, cores, line_ns, in_flight, link_ns, line_bytes) = found;
         let twin = Machine {
             topology: set(format!("pack:1 numa:1 l3:{cores} core:1")),

@@ -130,10 +130,9 @@ pub fn limit(
     in_flight: u32,
     traffic: Traffic,
 ) -> Result<Found, SimulateError> {
-    let machine = machine.with_dimensions(mesh, None).ok_or_else(|| SimulateError::NoFamily {
-        machine: machine.name.clone(),
-        lacks: "ports and links are those of [mesh] or [coherent.mesh], which it has not".to_owned(),
-    })?;
+    let lacks = "ports and links are those of [mesh] or [coherent.mesh], which it has not";
+    let grown = machine.with_dimensions(mesh, None);
+    let machine = grown.ok_or_else(|| SimulateError::lacks(machine, lacks))?;
     if mesh.cores() < 2 {
         return Err(SimulateError::OneCore { machine: machine.name });
     }

@@ -62,8 +62,9 @@ impl Published for MLogNp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{Call, Distance, Form};
+    use crate::models::{Call, Form};
     use lineweave_core::model::Fitted;
+    use lineweave_core::topology::Shape;
 
     fn line(a: f64, b: f64) -> LogNp {
         LogNp { overhead: Surface::line(Fitted::cited(a), Fitted::cited(b)) }
@@ -80,28 +81,17 @@ mod tests {
         assert_eq!(m.collective(&tree).unwrap().nanos, 4.0 * 40.0, "h(P) 2 o, section 4.2");
     }
 
-    #[derive(Debug)]
-    struct TwoNodes;
-
-    impl Distance for TwoNodes {
-        fn of(&self, hop: usize) -> Level {
-            if hop < 4 {
-                Level::L3
-            } else {
-                Level::Machine
-            }
-        }
-    }
-
     /// "As this paper focuses on shared memory, mlog_nP and log_nP become equivalent."
     #[test]
     fn one_channel_makes_them_equal_and_two_do_not() {
         let near = line(10.0, 0.1);
         let far = line(30.0, 0.2);
         let one = MLogNp { channels: vec![(Level::Numa, near.clone())] };
-        let call = Call { channel: Some(&TwoNodes), ..Call::new(Form::BinomialBcast, 8, 100) };
+        let shape = Shape::flat(8);
+        let call = Call { channel: Some(&shape), ..Call::new(Form::BinomialBcast, 8, 100) };
         assert_eq!(one.collective(&call), near.collective(&call));
         let two = MLogNp { channels: vec![(Level::L3, near), (Level::Machine, far)] };
-        assert_eq!(two.collective(&call).unwrap().nanos, 2.0 * 40.0 + 100.0, "one stage of three goes far");
+        let over = |level| two.message_over(100, Some(level)).nanos;
+        assert_eq!([Level::Core, Level::L3, Level::Numa].map(over), [40.0, 40.0, 100.0]);
     }
 }

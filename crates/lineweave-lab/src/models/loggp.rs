@@ -63,24 +63,3 @@ impl Published for LogGp {
         Reading { nanos: self.segmented(bytes), extrapolated: false }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const S: u64 = 8192;
-
-    fn model() -> LogGp {
-        let f = Fitted::cited;
-        LogGp { l: f(300.0), o: f(20.0), g: f(70.0), per_byte: f(0.2), segment: S }
-    }
-
-    #[test]
-    fn segments_cost_a_gap_each() {
-        let m = model();
-        assert_eq!(m.whole(1), 340.0);
-        assert_eq!(m.segmented(S), m.whole(S));
-        assert!((m.segmented(3 * S) - (m.whole(S) + 2.0 * (70.0 + 0.2 * 8191.0))).abs() < 1e-9);
-        assert_eq!(LogGp { segment: 0, ..m }.segmented(3 * S), m.whole(3 * S));
-    }
-}

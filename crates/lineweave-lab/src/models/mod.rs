@@ -27,7 +27,7 @@ pub use log_np::{LogNp, MLogNp};
 pub use loggp::LogGp;
 pub use logp::LogP;
 pub use plogp::PLogP;
-pub use published::{segments, Call, Distance, NoForm, NotKnown, Published};
+pub use published::{segments, Call, NoForm, NotKnown, Published};
 pub use stages::{levels, Form, Stage};
 pub use tau_lop::TauLop;
 

@@ -6,7 +6,8 @@
 use super::from_plan::Schedule;
 use super::stages::{Form, Stage};
 use lineweave_core::model::{Reading, Surface};
-use lineweave_core::topology::Level;
+use lineweave_core::topology::{Level, Shape};
+use lineweave_core::units::Rank;
 
 /// A value that a model needs and that nobody has measured or published for this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,18 @@ pub struct NotKnown {
     pub machine: String,
     /// Reason why the value is not known, and what to do.
     pub because: String,
+}
+
+impl NotKnown {
+    pub(super) fn new(
+        model: &'static str,
+        value: &str,
+        machine: &str,
+        because: impl Into<String>,
+    ) -> NotKnown {
+        let (value, machine) = (value.to_owned(), machine.to_owned());
+        NotKnown { model, value, machine, because: because.into() }
+    }
 }
 
 /// Reason why a model has no number for a call.
@@ -70,15 +83,8 @@ pub struct Call<'a> {
     pub bytes: u64,
     /// gamma: the time of folding m bytes while tau folds run, where something folds.
     pub gamma: Option<&'a Surface>,
-    /// The distance of the partners of a stage, for models with a channel a distance: from the ranks between
-    /// partners to the level they share. `None`: the model's own.
-    pub channel: Option<&'a dyn Distance>,
-}
-
-/// Distance between partners.
-pub trait Distance: std::fmt::Debug {
-    /// The farthest level over which ranks that are `hop` apart communicate.
-    fn of(&self, hop: usize) -> Level;
+    /// Where ranks sit, for models with a channel a distance. `None`: the model's own.
+    pub channel: Option<&'a Shape>,
 }
 
 impl Call<'_> {
@@ -106,12 +112,9 @@ impl Call<'_> {
         if bytes == 0 {
             return Ok(Reading { nanos: 0.0, extrapolated: false });
         }
-        let gamma = self.gamma.ok_or_else(|| NotKnown {
-            model,
-            value: "gamma(m, tau)".to_owned(),
-            machine: "the machine".to_owned(),
-            because: "nothing says what folding costs".to_owned(),
-        })?;
+        let lacks =
+            || NotKnown::new(model, "gamma(m, tau)", "the machine", "nothing says what folding costs");
+        let gamma = self.gamma.ok_or_else(lacks)?;
         Ok(gamma.at(bytes as usize, tau as usize))
     }
 }
@@ -143,11 +146,18 @@ pub trait Published: std::fmt::Debug {
 pub(super) fn in_a_row<M: Published + ?Sized>(model: &M, call: &Call<'_>) -> Result<Reading, NoForm> {
     let mut sum = Sum::default();
     for stage in call.stages()? {
-        let level = call.channel.map(|d| d.of(stage.hop));
+        let level = call.channel.map(|shape| apart(shape, stage.hop));
         sum.add(model.message_over(stage.bytes, level), stage.times);
         sum.add(call.folding(model.name(), stage.folded, 1)?, stage.times);
     }
     Ok(sum.reading())
+}
+
+/// The level of the farthest two ranks of a shape that are `hop` ranks apart.
+fn apart(shape: &Shape, hop: usize) -> Level {
+    let p = shape.ranks();
+    let pair = |r: usize| shape.distance(Rank::from(r), Rank::from((r + hop) % p));
+    (0..p).map(pair).max().unwrap_or(Level::Machine)
 }
 
 /// A sum of readings.

@@ -180,8 +180,7 @@ fn cell(probe: &str, factors: &[(&str, &str)], ns: f64) -> Cell {
 /// # Errors
 /// A [`SimulateError`] when the description has no `[coherent]`, has fewer than two cores, or does not say enough.
 pub fn measure(machine: &Machine) -> Result<Profile, SimulateError> {
-    let none =
-        |lacks: &str| SimulateError::NoFamily { machine: machine.name.clone(), lacks: lacks.to_owned() };
+    let none = |lacks: &str| SimulateError::lacks(machine, lacks);
     if machine.coherent.is_none() {
         return Err(none("probes read and write other ranks' lines, and it has no [coherent]"));
     }

@@ -275,6 +275,13 @@ pub enum SimulateError {
     },
 }
 
+impl SimulateError {
+    /// A machine that no simulated family is for, since its description lacks this.
+    pub(crate) fn lacks(machine: &Machine, lacks: impl Into<String>) -> SimulateError {
+        SimulateError::NoFamily { machine: machine.name.clone(), lacks: lacks.into() }
+    }
+}
+
 /// Plays `plan` on `machine`.
 ///
 /// # Errors
@@ -288,10 +295,10 @@ pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Out
             let shape = coherent::placed_by(machine, plan.ranks, options.coherent.placement())?;
             coherent::simulate(machine, &shape, plan, options)
         }
-        (None, None) => Err(SimulateError::NoFamily {
-            machine: machine.name.clone(),
-            lacks: "it has neither [mesh] nor [coherent], which intel-scc and xeon-phi-5110p have".to_owned(),
-        }),
+        (None, None) => {
+            let lacks = "it has neither [mesh] nor [coherent], which intel-scc and xeon-phi-5110p have";
+            Err(SimulateError::lacks(machine, lacks))
+        }
     }
 }
 

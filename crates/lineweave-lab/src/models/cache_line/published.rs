@@ -49,18 +49,11 @@ impl MinMaxModel {
     /// # Errors
     /// [`NotKnown`], with what the description says instead.
     pub fn of_machine(machine: &Machine, level: Level) -> Result<MinMaxModel, NotKnown> {
-        let lacks = |error: CacheLineError| NotKnown {
-            model: BEST,
-            value: error.what,
-            machine: format!("machine `{}`", error.machine),
-            because: error.why,
-        };
-        let line = machine.line_bytes.value.filter(|n| *n >= 1.0).ok_or_else(|| NotKnown {
-            model: BEST,
-            value: "line_bytes".to_owned(),
-            machine: format!("machine `{}`", machine.name),
-            because: machine.line_bytes.source.clone(),
-        })?;
+        let named = format!("machine `{}`", machine.name);
+        let lacks = |e: CacheLineError| NotKnown::new(BEST, &e.what, &named, e.why);
+        let line = machine.line_bytes.value.filter(|n| *n >= 1.0);
+        let line =
+            line.ok_or_else(|| NotKnown::new(BEST, "line_bytes", &named, &*machine.line_bytes.source))?;
         let reads = Reads::of(machine, level).map_err(lacks)?;
         let inferred = |ns| Fitted::new(ns, Provenance::Inferred);
         let linear = Contention { c: inferred(reads.remote), b: inferred(reads.local) };
@@ -159,17 +152,12 @@ impl Published for MinMaxModel {
         let once = |ns: f64| MinMax { min: ns, max: ns };
         let line = call.bytes <= self.line_bytes;
         let plan = call.schedule.filter(|_| form.is_of_plan());
-        let tree = match form {
-            Form::BinomialBcast | Form::BinomialReduce | Form::BinomialBarrier => {
-                Some(Tree::binomial(p).children)
-            }
-            _ => plan.and_then(|s| s.children.clone()),
-        };
-        let kind = match form {
-            Form::BinomialBcast => Some(Collective::Bcast),
-            Form::BinomialReduce => Some(Collective::Reduce),
-            Form::BinomialBarrier => Some(Collective::Barrier),
-            _ => plan.map(|s| s.collective),
+        let of = |kind| (Some(kind), Some(Tree::binomial(p).children));
+        let (kind, tree) = match form {
+            Form::BinomialBcast => of(Collective::Bcast),
+            Form::BinomialReduce => of(Collective::Reduce),
+            Form::BinomialBarrier => of(Collective::Barrier),
+            _ => (plan.map(|s| s.collective), plan.and_then(|s| s.children.clone())),
         };
         let found = match form {
             Form::FlatBcast if line => once(r.invalid) + small_broadcast_level(r, t_c, p - 1),

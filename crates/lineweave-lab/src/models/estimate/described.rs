@@ -28,12 +28,8 @@ impl Estimates {
     /// published L(m, tau) of the ring set-up, or else of another. The LogP family needs overheads, which no description
     /// has. Put/get needs a mesh with message buffers, min-max R, T_C and T_N. Nothing is assumed.
     pub fn from_machine(machine: &Machine, level: Level, segment: u64) -> Estimates {
-        let lacks = |model, value: &str, because: String| NotKnown {
-            model,
-            value: value.to_owned(),
-            machine: format!("machine `{}`", machine.name),
-            because,
-        };
+        let named = format!("machine `{}`", machine.name);
+        let lacks = |model, value: &str, because: String| NotKnown::new(model, value, &named, because);
         let family = |model| {
             let because =
                 "descriptions have no overhead of a message; give a profile of the machine".to_owned();
@@ -56,7 +52,7 @@ impl Estimates {
             way: Way { segment, ..Way::MPICH },
         });
         Estimates {
-            machine: format!("machine `{}`", machine.name),
+            machine: named.clone(),
             level,
             hockney: hockney_of(machine, level).map_err(|(value, because)| lacks("Hockney", &value, because)),
             logp: Err(family("LogP")),

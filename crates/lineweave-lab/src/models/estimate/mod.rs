@@ -153,7 +153,7 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
 impl Reader<'_> {
     fn lacks(&self, model: &'static str, value: &str, because: &str) -> NotKnown {
         let because = format!("{because}; `lineweave measure -o FILE` does, and --profile FILE takes it");
-        NotKnown { model, value: value.to_owned(), machine: self.machine.clone(), because }
+        NotKnown::new(model, value, &self.machine, because)
     }
 
     fn missing(&mut self, what: &str, because: String) {

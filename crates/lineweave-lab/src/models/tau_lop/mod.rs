@@ -63,13 +63,8 @@ impl TauLop {
         for (term, count) in expression.terms() {
             let reading = match term.kind {
                 Kind::Transfer if term.bytes == 0 && self.sync.is_empty() => {
-                    return Err(NoForm::NotKnown(NotKnown {
-                        model: self.name(),
-                        value: "y(tau)".to_owned(),
-                        machine: "the machine".to_owned(),
-                        because: "its L(m, tau) was published as a whole, and no synchronisation apart"
-                            .to_owned(),
-                    }));
+                    let because = "its L(m, tau) was published as a whole, and no synchronisation apart";
+                    return Err(NotKnown::new(self.name(), "y(tau)", "the machine", because).into());
                 }
                 Kind::Transfer => self.transfer(term.bytes, term.tau),
                 Kind::Fold => call.folding(self.name(), term.bytes, term.tau)?,

@@ -52,10 +52,8 @@ impl Costs {
         nodes: usize,
         settings: &Settings,
     ) -> Result<Costs, SimulateError> {
-        let coherent = machine.coherent.as_ref().ok_or_else(|| SimulateError::NoFamily {
-            machine: machine.name.clone(),
-            lacks: "it has no table [coherent]".to_owned(),
-        })?;
+        let none = || SimulateError::lacks(machine, "it has no table [coherent]");
+        let coherent = machine.coherent.as_ref().ok_or_else(none)?;
         let local = picos(known(machine, "access.local_ns", &machine.access.local_ns)?);
         let memory = picos(known(machine, "access.memory_ns", &machine.access.memory_ns)?);
         let (homes, of_node) = homes(machine, nodes);

@@ -62,12 +62,11 @@ impl Links {
         let packages = sorted.last().map_or(1, |core| core.0 + 1);
         let (mut homes, mut of_tile) = (vec![Vec::new(); nodes], vec![0; packages * tiles]);
         for cpu in &cpus {
-            let at = tile(cpu).ok_or_else(|| SimulateError::NoFamily {
-                machine: machine.name.clone(),
-                lacks: format!(
-                    "the tiles of [coherent.mesh] have {} cores, and a package has more",
-                    tiles * a_tile
-                ),
+            let at = tile(cpu).ok_or_else(|| {
+                let cores = tiles * a_tile;
+                let lacks =
+                    format!("the tiles of [coherent.mesh] have {cores} cores, and a package has more");
+                SimulateError::lacks(machine, lacks)
             })?;
             of_tile[at as usize] = cpu.numa as u32;
             if let Some(homes) = homes.get_mut(cpu.numa).filter(|homes| !homes.contains(&at)) {
