@@ -274,17 +274,16 @@ pub(super) fn barrier_of(n: &Numbers, p: usize) -> (f64, MinMax) {
     (time(&plan), barrier_model(&n.reads, radix.m, radix.rounds))
 }
 
-/// Judges the claim of Figure 4.7, about dissemination barriers.
-fn barriers(n: &Numbers) -> Finding {
-    let times: Vec<(f64, MinMax)> = threads().map(|p| barrier_of(n, p)).collect();
+/// Judges a claim that times lie in the bands of their models.
+fn in_band(item: &str, claimed: &str, times: impl Iterator<Item = (f64, MinMax)>, with: &str) -> Finding {
+    let times: Vec<(f64, MinMax)> = times.collect();
     let (inside, off) = within(&times);
     let (last, band) = times[times.len() - 1];
     claim(
-        "fig 4.7, simulated",
-        "dissemination barriers lie between best and worst case",
+        item,
+        claimed,
         format!(
-            "{inside} of {} do, the others by at most {:.1} % outside; at 60 threads {last:.0} ns, {:.0} to {:.0}; with the \
-             rounds that suffice, ceil(log_(m+1) n)",
+            "{inside} of {} do, the others by at most {:.1} % outside; at 60 threads {last:.0} ns, {:.0} to {:.0}{with}",
             times.len(),
             off * 100.0,
             band.min,
@@ -292,6 +291,12 @@ fn barriers(n: &Numbers) -> Finding {
         ),
         inside == times.len(),
     )
+}
+
+fn barriers(n: &Numbers) -> Finding {
+    let claimed = "dissemination barriers lie between best and worst case";
+    let with = "; with the rounds that suffice, ceil(log_(m+1) n)";
+    in_band("fig 4.7, simulated", claimed, threads().map(|p| barrier_of(n, p)), with)
 }
 
 /// A small reduction, in ns, and its model.
@@ -303,23 +308,9 @@ pub(super) fn reduction_of(n: &Numbers, p: usize) -> (f64, MinMax) {
     (time(&plan), reduction_model(&n.reads, &n.t_c, &n.t_n, Folding::Slope, &degrees))
 }
 
-/// Judges the claim of Figure 4.8, about small reductions.
 fn reductions(n: &Numbers) -> Finding {
-    let times: Vec<(f64, MinMax)> = threads().map(|p| reduction_of(n, p)).collect();
-    let (inside, off) = within(&times);
-    let (last, band) = times[times.len() - 1];
-    claim(
-        "fig 4.8, simulated",
-        "small reductions lie between best and worst case",
-        format!(
-            "{inside} of {} do, the others by at most {:.1} % outside; at 60 threads {last:.0} ns, {:.0} to {:.0}",
-            times.len(),
-            off * 100.0,
-            band.min,
-            band.max
-        ),
-        inside == times.len(),
-    )
+    let claimed = "small reductions lie between best and worst case";
+    in_band("fig 4.8, simulated", claimed, threads().map(|p| reduction_of(n, p)), "")
 }
 
 #[cfg(test)]
