@@ -1,6 +1,6 @@
 //! A large machine as boxes of its caches, one of them open, and a tree of ranks over them.
 
-use super::shared::{joined, root_of, Leaf, OPEN};
+use super::shared::{joined, root_of, tells, Leaf, OPEN};
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{INK, PAPER, SOFT, TRANSFER};
 use lineweave_core::topology::Topology;
@@ -60,10 +60,7 @@ pub(super) fn draw(
     let joined = joined(tree, leaves, cpus);
     let centre = |leaf: usize| (corners[leaf].0 + wide / 2.0, corners[leaf].1 + HIGH / 2.0);
     for (&(a, b), &(pairs, heard)) in joined.iter().filter(|((a, b), _)| a != b) {
-        svg.open(&format!(
-            "{} tells {}: {pairs} times, and {heard} CPUs hear through that",
-            leaves[a].name, leaves[b].name
-        ));
+        svg.open(&tells(leaves, (a, b), (pairs, heard)));
         let width = (1.0 + 0.7 * (heard as f64).log2()).min(7.0);
         let (from, to) = borders(centre(a), centre(b), (wide / 2.0, HIGH / 2.0));
         svg.arc(from, to, 0.1, Stroke { colour: TRANSFER, width, dashed: false });

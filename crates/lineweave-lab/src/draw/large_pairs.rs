@@ -1,7 +1,7 @@
 //! Costs between the caches of a large machine, and between the CPUs of one of them.
 
 use super::colours;
-use super::shared::{joined, Leaf, OPEN};
+use super::shared::{joined, tells, Leaf, OPEN};
 use super::svg::{room_of, Anchor, Stroke, Svg};
 use super::{INK, PAPER, SOFT, TRANSFER};
 use lineweave_core::topology::{Cpu, Level, Topology};
@@ -89,10 +89,7 @@ pub(super) fn draw(
     let joined = joined(tree, leaves, cpus.len());
     let most = joined.values().map(|(_, heard)| *heard).max().unwrap_or(1) as f64;
     for (&(a, b), &(pairs, heard)) in &joined {
-        svg.open(&format!(
-            "{} tells {}: {pairs} times, and {heard} CPUs hear through that",
-            leaves[a].name, leaves[b].name
-        ));
+        svg.open(&tells(leaves, (a, b), (pairs, heard)));
         let radius = (cell * 0.45 * (heard as f64 / most).sqrt()).clamp(2.0, cell * 0.45);
         svg.circle((left + (b as f64 + 0.5) * cell, TOP + (a as f64 + 0.5) * cell), radius, TRANSFER, edge);
         svg.close();

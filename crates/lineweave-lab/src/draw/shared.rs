@@ -99,6 +99,12 @@ pub(super) fn joined(
     joined
 }
 
+/// What an edge between two leaves says when it is pointed at.
+pub(super) fn tells(leaves: &[Leaf], (a, b): (usize, usize), (pairs, heard): (usize, usize)) -> String {
+    let (a, b) = (&leaves[a].name, &leaves[b].name);
+    format!("{a} tells {b}: {pairs} times, and {heard} CPUs hear through that")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
