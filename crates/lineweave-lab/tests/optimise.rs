@@ -44,17 +44,22 @@ fn planned(
     Some((found.cost_ns, found.bound_ns, plan, shape))
 }
 
+/// The length of a method's message, if it is for long ones so many bytes.
+fn bytes(method: &Method, long: usize) -> usize {
+    match (method.collective.moves_data(), method.small) {
+        (false, _) => 0,
+        (true, true) => 8,
+        (true, false) => long,
+    }
+}
+
 #[test]
 fn every_choice_is_a_plan_that_is_proved() {
     let mut proved = 0;
     for name in ["xeon-phi-5110p", "generic-x86", "epyc-rome-7742-2s", "sandy-bridge-e5-2670-2s"] {
         for method in methods() {
             for (ranks, root) in [(1, 0), (2, 1), (3, 0), (7, 3), (16, 15), (33, 8), (60, 0)] {
-                let bytes = match (method.collective.moves_data(), method.small) {
-                    (false, _) => 0,
-                    (true, true) => 8,
-                    (true, false) => 4096,
-                };
+                let bytes = bytes(&method, 4096);
                 let Some((_, _, plan, _)) = planned(&method, machine(name), ranks, root, bytes) else {
                     continue;
                 };
@@ -69,11 +74,7 @@ fn every_choice_is_a_plan_that_is_proved() {
 
 /// The closed form and the played plan of the first run, everybody starting at once, in ns.
 fn beside(method: &Method, name: &str, ranks: usize) -> (f64, f64) {
-    let bytes = match (method.collective.moves_data(), method.small) {
-        (false, _) => 0,
-        (true, true) => 8,
-        (true, false) => 64 << 10,
-    };
+    let bytes = bytes(method, 64 << 10);
     let (closed, bound, plan, shape) =
         planned(method, machine(name), ranks, 0, bytes).expect("models know or assume every number");
     let played = cost(&Model::from_machine(machine(name)), &shape, &plan).first.0;

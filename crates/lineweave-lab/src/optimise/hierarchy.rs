@@ -42,14 +42,6 @@ impl Hierarchy {
     }
 }
 
-/// The cost of a level's tree of these degrees.
-fn level_cost(way: Way, steps: &Steps, k: usize) -> f64 {
-    match way {
-        Way::Down => steps.shared(k),
-        Way::Up => steps.gather(k),
-    }
-}
-
 /// The cheapest hierarchy for ranks that sit like this. Stages follow each other, so groups of unequal sizes wait for the
 /// largest; in a real plan a small group's leader goes on earlier, which the sum leaves out.
 ///
@@ -94,7 +86,10 @@ fn stages(model: &Model, shape: &Shape, way: Way, told: &[Level]) -> (Vec<(Level
         };
         let most = groups.iter().map(|g| leaders(g)).max().unwrap_or(0);
         let steps = Steps::of(model, farthest(shape, level));
-        let (degrees, cost) = levels::degrees(most, |k| level_cost(way, &steps, k));
+        let (degrees, cost) = levels::degrees(most, |k| match way {
+            Way::Down => steps.shared(k),
+            Way::Up => steps.gather(k),
+        });
         sum += cost;
         out.push((level, degrees));
         inner = Some(level);

@@ -111,11 +111,4 @@ mod tests {
         assert_eq!(uniform(10, Growth::Full, round), (Radix { m: 3, rounds: 2 }, 9.0));
         assert_eq!(mixed(10, round).1, 8.0);
     }
-
-    #[test]
-    fn one_rank_needs_nothing() {
-        assert_eq!(uniform(1, Growth::Full, |m| m as f64).1, 0.0);
-        assert_eq!(uniform(1, Growth::Published, |m| m as f64).1, 0.0);
-        assert_eq!(mixed(1, |m| m as f64), (Vec::new(), 0.0));
-    }
 }

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::models::put_get::PutGet;
-use crate::simulate::{simulate, Outcome};
+use crate::simulate::simulate;
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{shipped, Dimensions, Routing};
-use lineweave_core::plan::{Builder, FlagArrayId, Layout, Params, Region, Space};
+use lineweave_core::plan::{Builder, Layout, Params, Region, Space};
 use lineweave_core::units::{Nanos, Rank};
 
 const LINE: usize = 32;
@@ -19,34 +19,8 @@ fn model() -> PutGet {
     PutGet::of(scc()).unwrap()
 }
 
-fn builder(ranks: usize, bytes: usize) -> Builder {
-    Builder::new(Collective::Bcast, "test", &Params::new(), ranks, 0, bytes, 1)
-}
-
-fn slot(rank: usize, slot: u16, lines: usize) -> Region {
-    Region::new(Space::Slot { rank: Rank::from(rank), slot }, 0..lines * LINE)
-}
-
-/// A flag of its own at `rank`, which somebody must raise.
-fn flag(b: &mut Builder) -> FlagArrayId {
-    b.flags("f", Layout::Alone, 1)
-}
-
-fn run(b: Builder, options: &Options) -> Outcome {
-    simulate(scc(), &b.finish(), options).unwrap()
-}
-
-fn traced(fidelity: Fidelity) -> Options {
-    Options { fidelity, trace: true, ..Options::default() }
-}
-
 fn picos(t: Nanos) -> u64 {
     (t.0 * 1e3).round() as u64
-}
-
-fn distance(a: usize, b: usize) -> u32 {
-    let at = |r: usize| ((r / 2 % 6) as u32, (r / 12) as u32);
-    at(a).0.abs_diff(at(b).0) + at(a).1.abs_diff(at(b).1) + 1
 }
 
 /// Eq. 1, 9: when a flag that is put becomes visible, seen by a core that polls it all the time. The reader
@@ -54,21 +28,26 @@ fn distance(a: usize, b: usize) -> u32 {
 #[test]
 fn a_flag_is_visible_after_its_latency() {
     let model = model();
-    let visible = picos(model.l_put_mpb(1, distance(0, 47)));
+    // From core 0 to core 47, 5 tiles and 3.
+    let far = 9;
+    let visible = picos(model.l_put_mpb(1, far));
+    let slot = Space::Slot { rank: Rank(47), slot: 0 };
+    let line = |at: usize| Region::new(slot, at * LINE..(at + 1) * LINE);
     let mut seen = Vec::new();
     for delay in 0..24 {
-        let mut b = builder(48, LINE);
-        let f = flag(&mut b);
-        let s = b.slot(LINE * 4);
+        let mut b = Builder::new(Collective::Bcast, "test", &Params::new(), 48, 0, LINE, 1);
+        let f = b.flags("f", Layout::Alone, 1);
+        b.slot(LINE * 4);
         // The reader first reads lines of its own box, so that its looks fall elsewhere.
         for _ in 0..delay {
-            b.mov(47, slot(47, s, 1), Region { offset: LINE, ..slot(47, s, 1) });
+            b.mov(47, line(0), line(1));
         }
         b.set(0, f.at(47, 0), 1);
         b.wait(47, f.at(47, 0), 1);
-        let trace = run(b, &traced(Fidelity::Line)).trace.unwrap();
+        let options = Options { trace: true, ..Options::default() };
+        let trace = simulate(scc(), &b.finish(), &options).unwrap().trace.unwrap();
         let set = trace.events.iter().find(|e| e.rank == Rank(0)).unwrap();
-        assert_eq!(set.end.0, picos(model.c_put_mpb(1, distance(0, 47))));
+        assert_eq!(set.end.0, picos(model.c_put_mpb(1, far)));
         let wait = trace.events.iter().find(|e| e.text.starts_with("wait")).unwrap();
         // Sampled one hop before its end.
         seen.push((wait.start.0, wait.end.0 - picos(model.hop)));
