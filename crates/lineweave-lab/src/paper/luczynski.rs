@@ -66,13 +66,28 @@ fn lengths() -> impl Iterator<Item = u64> {
     (0..15).map(|i| 1 << i)
 }
 
-/// Rows, and the worst ratio over all lengths.
+/// How many of the values of all rows and lengths agree, of how many, and the greatest with its row and length.
+fn over(
+    rows: &[usize],
+    value: impl Fn(usize, u64) -> f64,
+    agrees: impl Fn(f64) -> bool,
+) -> (usize, usize, (f64, usize, u64)) {
+    let (mut agree, mut of, mut most) = (0, 0, (0.0, 0, 0));
+    for &p in rows {
+        for b in lengths() {
+            let value = value(p, b);
+            (agree, of) = (agree + usize::from(agrees(value)), of + 1);
+            most = if value > most.0 { (value, p, b) } else { most };
+        }
+    }
+    (agree, of, most)
+}
+
+/// The worst ratio over rows and all lengths.
 fn worst(ramp: u64, rows: &[usize]) -> (f64, usize, u64) {
     let costs = RowCosts::streaming(ramp);
-    let each = rows.iter().flat_map(|&p| {
-        lengths().map(move |b| (costs.time(&generate(p, b, costs), b) / bound(p, b, costs), p, b))
-    });
-    each.fold((0.0, 0, 0), |most, next| if next.0 > most.0 { next } else { most })
+    let ratio = |p: usize, b: u64| costs.time(&generate(p, b, costs), b) / bound(p, b, costs);
+    over(rows, ratio, |_| true).2
 }
 
 fn ratio() -> Finding {
@@ -97,15 +112,8 @@ fn gain() -> Finding {
         let known = fixed(p).map(|(_, t)| costs.time(&t, b));
         known.into_iter().fold(f64::MAX, f64::min)
     };
-    let (mut agree, mut of, mut most) = (0, 0, (0.0, 0, 0));
-    for p in [4, 16, 64, 128] {
-        for b in lengths() {
-            let gain = best(p, b) / costs.time(&generate(p, b, costs), b);
-            (agree, of) = (agree + usize::from(gain >= 1.0), of + 1);
-            most = if gain > most.0 { (gain, p, b) } else { most };
-        }
-    }
-    let (gain, p, b) = most;
+    let gain = |p: usize, b: u64| best(p, b) / costs.time(&generate(p, b, costs), b);
+    let (agree, of, (gain, p, b)) = over(&[4, 16, 64, 128], gain, |gain| gain >= 1.0);
     item(
         "generated trees",
         agree,
@@ -121,16 +129,10 @@ fn gain() -> Finding {
 fn corner() -> Finding {
     let streaming = Streaming { ramp: 2 };
     let costs = RowCosts::streaming(2);
-    let (mut agree, mut of, mut most) = (0, 0, (0.0, 0, 0));
-    for n in [8usize, 32, 64] {
-        for b in lengths() {
-            let time = 2.0 * costs.time(&generate(n, b, costs), b);
-            let ratio = time / streaming.corner_bound(n as u64, n as u64, b);
-            (agree, of) = (agree + usize::from(ratio <= 1.4), of + 1);
-            most = if ratio > most.0 { (ratio, n, b) } else { most };
-        }
-    }
-    let (ratio, n, b) = most;
+    let ratio = |n: usize, b: u64| {
+        2.0 * costs.time(&generate(n, b, costs), b) / streaming.corner_bound(n as u64, n as u64, b)
+    };
+    let (agree, of, (ratio, n, b)) = over(&[8, 32, 64], ratio, |ratio| ratio <= 1.4);
     item(
         "rows, then a column",
         agree,

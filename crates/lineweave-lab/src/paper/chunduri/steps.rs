@@ -39,51 +39,36 @@ fn dissemination() -> Finding {
     )
 }
 
+/// Steps as a formula has them beside those of plans, by ranks and degree: `of` returns both.
+fn beside(name: &str, what: &str, of: impl Fn(usize, usize) -> (usize, usize)) -> Finding {
+    let all: Vec<(usize, usize)> = SIZES.into_iter().flat_map(|p| DEGREES.map(move |k| (p, k))).collect();
+    let differs = |&(p, k): &(usize, usize)| {
+        let (printed, ours) = of(p, k);
+        (ours != printed).then(|| format!("P={p} k={k}: {ours} not {printed}"))
+    };
+    let differ: Vec<String> = all.iter().filter_map(differs).collect();
+    item(name, all.len() - differ.len(), all.len(), format!("{what}. {}", differ.join(", ")))
+}
+
 fn kary() -> Finding {
-    let mut agree = 0;
-    let mut differ = Vec::new();
-    for p in SIZES {
-        for k in DEGREES {
-            let printed = 2 * ceil_log(p, k);
-            match steps(&barrier("tree", &Shape::flat(p), &tree(k))) {
-                Some(ours) if ours == printed => agree += 1,
-                ours => differ.push(format!("P={p} k={k}: {} not {printed}", ours.unwrap_or(0))),
-            }
-        }
-    }
-    let of = SIZES.len() * DEGREES.count();
-    let remark = format!(
-        "2 ceil(log_k P) counts a tree whose ranks are all leaves; here inner ranks are processes too, and the depth is \
-         that of 1 + k + k^2 + ... >= P. {}",
-        differ.join(", ")
-    );
-    item("section V: steps of the k-ary tree", agree, of, remark)
+    let what = "2 ceil(log_k P) counts a tree whose ranks are all leaves; here inner ranks are processes too, and the depth is \
+                that of 1 + k + k^2 + ... >= P";
+    beside("section V: steps of the k-ary tree", what, |p, k| {
+        (2 * ceil_log(p, k), steps(&barrier("tree", &Shape::flat(p), &tree(k))).unwrap_or(0))
+    })
 }
 
 fn tournament() -> Finding {
-    let mut agree = 0;
-    let mut differ = Vec::new();
-    for p in SIZES {
-        for k in DEGREES {
-            let shape = Shape::flat(p);
-            let plan = barrier("tournament", &shape, &Params::new().with("release", "kary").with("k", k));
-            // The champion meets somebody in every round.
-            let rounds = plan.programs[0].iter().filter(|op| matches!(op, Op::Wait { .. })).count();
-            let release = steps(&barrier("tree", &shape, &tree(k))).map_or(0, |up_and_down| up_and_down / 2);
-            let printed = ceil_log(p, 2) + ceil_log(p, k);
-            match rounds + release {
-                ours if ours == printed => agree += 1,
-                ours => differ.push(format!("P={p} k={k}: {ours} not {printed}")),
-            }
-        }
-    }
-    let of = SIZES.len() * DEGREES.count();
-    let remark = format!(
-        "ceil(log2 P) rounds, which the champion's waits are, and ceil(log_k P) for the release, which is the k-ary \
-         tree's again. {}",
-        differ.join(", ")
-    );
-    item("section V: steps of the tournament", agree, of, remark)
+    let what = "ceil(log2 P) rounds, which the champion's waits are, and ceil(log_k P) for the release, which is the k-ary \
+                tree's again";
+    beside("section V: steps of the tournament", what, |p, k| {
+        let shape = Shape::flat(p);
+        let plan = barrier("tournament", &shape, &Params::new().with("release", "kary").with("k", k));
+        // The champion meets somebody in every round.
+        let rounds = plan.programs[0].iter().filter(|op| matches!(op, Op::Wait { .. })).count();
+        let release = steps(&barrier("tree", &shape, &tree(k))).map_or(0, |up_and_down| up_and_down / 2);
+        (ceil_log(p, 2) + ceil_log(p, k), rounds + release)
+    })
 }
 
 /// Returns whether two plans do the same on the same flags.

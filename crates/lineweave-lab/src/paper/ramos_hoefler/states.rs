@@ -129,16 +129,29 @@ fn estimates(table: &PingPongTable, samples: usize) -> [Finding; 2] {
     let rows = table.rows();
     let (mean_off, stdev_off) = rounding(machine(&table.machine));
     let (mut means, mut stdevs, mut differences, mut deviations) = (0, 0, 0, 0);
+    // The rows whose difference or its deviation is not that of the row's own numbers.
+    let mut misprints = String::new();
     for row in &rows {
         let ours = computed(table, row, samples);
         let comparison = Comparison::welch(&ours, &measured(row, samples));
         // Three means are added; the sum of squares moves no more than the three deviations together.
         means += usize::from(row.estimate[0].is(ours.mean, 3.0 * mean_off));
         stdevs += usize::from(row.estimate[1].is(ours.stdev, 3.0 * stdev_off));
-        let inputs = 3.0 * mean_off + row.measured[0].rounding;
-        differences += usize::from(row.difference[0].is(comparison.difference, inputs));
+        let states = format!("{}-{}", row.send.name(), row.recv.name());
+        let (printed, found) = (row.difference[0], comparison.difference);
+        match printed.is(found, 3.0 * mean_off + row.measured[0].rounding) {
+            true => differences += 1,
+            false => misprints += &format!("; {states} prints {} where {found:.2} comes out", printed.value),
+        }
+        let (printed, found) = (row.difference[1], comparison.stdev);
         let inputs = (3.0 * stdev_off + row.measured[1].rounding) / (samples as f64).sqrt();
-        deviations += usize::from(row.difference[1].is(comparison.stdev, inputs));
+        match printed.is(found, inputs) {
+            true => deviations += 1,
+            false => {
+                let value = printed.value;
+                misprints += &format!("; {states} prints a deviation of {value} where {found:.3} comes out");
+            }
+        }
     }
     let n = rows.len();
     let mut remark = format!("Eq. 2.1: {means} of {n} means; Eq. 2.2: {stdevs} of {n} deviations");
@@ -157,31 +170,10 @@ fn estimates(table: &PingPongTable, samples: usize) -> [Finding; 2] {
             differences + deviations,
             2 * n,
             format!(
-                "{differences} of {n} differences; Eq. 2.5: {deviations} of {n} deviations (n = {samples}){}",
-                misprints(table, &rows, samples)
+                "{differences} of {n} differences; Eq. 2.5: {deviations} of {n} deviations (n = {samples}){misprints}"
             ),
         ),
     ]
-}
-
-/// The rows whose difference or its deviation is not that of the row's own numbers.
-fn misprints(table: &PingPongTable, rows: &[Row], samples: usize) -> String {
-    let (mean_off, stdev_off) = rounding(machine(&table.machine));
-    let mut out = String::new();
-    for row in rows {
-        let comparison = Comparison::welch(&computed(table, row, samples), &measured(row, samples));
-        let states = format!("{}-{}", row.send.name(), row.recv.name());
-        if !row.difference[0].is(comparison.difference, 3.0 * mean_off + row.measured[0].rounding) {
-            let (printed, ours) = (row.difference[0].value, comparison.difference);
-            out += &format!("; {states} prints {printed} where {ours:.2} comes out");
-        }
-        let inputs = (3.0 * stdev_off + row.measured[1].rounding) / (samples as f64).sqrt();
-        if !row.difference[1].is(comparison.stdev, inputs) {
-            let (printed, ours) = (row.difference[1].value, comparison.stdev);
-            out += &format!("; {states} prints a deviation of {printed} where {ours:.3} comes out");
-        }
-    }
-    out
 }
 
 /// O of Eq. 2.6 to 2.20: within the differences of the rows that it sums up.
