@@ -24,6 +24,8 @@ struct Node {
     cpu: Option<usize>,
     children: Vec<Node>,
     columns: usize,
+    /// Size of its largest child, and its own.
+    cell: Point,
     size: Point,
 }
 
@@ -116,6 +118,7 @@ fn node(
             cpu: Some(cpu),
             children: Vec::new(),
             columns: 1,
+            cell: (0.0, 0.0),
             size: (scale.thread, scale.thread),
         })),
     }
@@ -126,14 +129,14 @@ fn node(
         None => n.min(2),
         _ => ((n as f64 * 1.8).sqrt().ceil() as usize).clamp(1, n),
     };
-    let widest = children.iter().map(|c| c.size.0).fold(0.0, f64::max);
-    let highest = children.iter().map(|c| c.size.1).fold(0.0, f64::max);
+    let largest = |of: fn(&Node) -> f64| children.iter().map(of).fold(0.0, f64::max);
+    let cell = (largest(|c| c.size.0), largest(|c| c.size.1));
     let rows = n.div_ceil(columns);
     let head = if named(level) { NAME } else { 0.0 };
-    let width = columns as f64 * (widest + gap) + gap;
+    let width = columns as f64 * (cell.0 + gap) + gap;
     let width = if named(level) { width.max(super::svg::room_of(&name, 11.0) + 2.0 * gap) } else { width };
-    let size = (width, rows as f64 * (highest + gap) + gap + head);
-    Node { level, name, cpu: None, children, columns, size }
+    let size = (width, rows as f64 * (cell.1 + gap) + gap + head);
+    Node { level, name, cpu: None, children, columns, cell, size }
 }
 
 fn named(level: Option<Level>) -> bool {
@@ -182,11 +185,9 @@ fn paint(node: &Node, scale: Scale, at: Point, svg: &mut Svg, centres: &mut [Opt
         svg.text((at.0 + gap, at.1 + NAME - 1.0), 11.0, SOFT, Anchor::Start, false, &node.name);
         top += NAME;
     }
-    let widest = node.children.iter().map(|c| c.size.0).fold(0.0, f64::max);
-    let highest = node.children.iter().map(|c| c.size.1).fold(0.0, f64::max);
     for (i, child) in node.children.iter().enumerate() {
         let (column, row) = ((i % node.columns) as f64, (i / node.columns) as f64);
-        let corner = (at.0 + gap + column * (widest + gap), top + row * (highest + gap));
+        let corner = (at.0 + gap + column * (node.cell.0 + gap), top + row * (node.cell.1 + gap));
         paint(child, scale, corner, svg, centres);
     }
 }

@@ -49,31 +49,11 @@ fn few_ranks_are_solved_exactly() {
         let l = uneven(5, 10.0, 100.0, seed);
         let found = broadcast(&l, 2);
         let mut best = f64::INFINITY;
-        brute(&l, &mut vec![(2, 0.0, 0.0)], &mut best);
+        in_any_order(&l, &mut vec![(2, Sender::at(0.0))], 0.0, &mut best);
         assert!((found.cost_ns - best).abs() < 1e-9, "{seed}: {} {best}", found.cost_ns);
         assert!(spans(&found.choice) && found.exact);
     }
     assert_eq!(broadcast(&even(1, 1.0, 1.0), 0).cost_ns, 0.0);
-}
-
-/// All trees in all orders; for each that knows: rank, when it is free, when it was told.
-fn brute(l: &Latencies, told: &mut Vec<(usize, f64, f64)>, best: &mut f64) {
-    let n = l.ranks();
-    if told.len() == n {
-        *best = best.min(told.iter().map(|t| t.2).fold(0.0, f64::max));
-        return;
-    }
-    for s in 0..told.len() {
-        let (from, free, _) = told[s];
-        for to in (0..n).filter(|to| told.iter().all(|t| t.0 != *to)).collect::<Vec<_>>() {
-            let arrives = free + l.latency(from, to);
-            told[s].1 = free + l.gap(from, to);
-            told.push((to, arrives, arrives));
-            brute(l, told, best);
-            told.pop();
-            told[s].1 = free;
-        }
-    }
 }
 
 #[test]
@@ -105,7 +85,7 @@ fn the_bound_holds_where_messages_overlap() {
         for at_once in [2, 3] {
             let l = Latencies { at_once, issue: 2.0, ..uneven(5, 40.0, 200.0, seed) };
             let mut best = f64::INFINITY;
-            overlapped(&l, &mut vec![(1, Sender::at(0.0))], 0.0, &mut best);
+            in_any_order(&l, &mut vec![(1, Sender::at(0.0))], 0.0, &mut best);
             let lower = bound(&l, 1);
             assert!(lower <= best + 1e-9, "{seed} {at_once}: {lower} {best}");
             // Not by far, with so few ranks.
@@ -115,7 +95,7 @@ fn the_bound_holds_where_messages_overlap() {
 }
 
 /// All trees in all orders.
-fn overlapped(l: &Latencies, told: &mut Vec<(usize, Sender)>, last: f64, best: &mut f64) {
+fn in_any_order(l: &Latencies, told: &mut Vec<(usize, Sender)>, last: f64, best: &mut f64) {
     let n = l.ranks();
     if told.len() == n {
         *best = best.min(last);
@@ -126,7 +106,7 @@ fn overlapped(l: &Latencies, told: &mut Vec<(usize, Sender)>, last: f64, best: &
             let (from, before) = told[s].clone();
             let arrives = told[s].1.send(l, from, to);
             told.push((to, Sender::at(arrives)));
-            overlapped(l, told, last.max(arrives), best);
+            in_any_order(l, told, last.max(arrives), best);
             told.pop();
             told[s].1 = before;
         }

@@ -2,10 +2,10 @@ use super::*;
 use crate::models::cache_line::{Reads, SameLine};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{shipped, SOURCES};
+use lineweave_core::machine::{shipped, State, SOURCES};
 use lineweave_core::plan::{Builder, Layout, Params, Region, Space};
 use lineweave_core::topology::Level;
-use lineweave_core::trace::Picos;
+use lineweave_core::trace::{Event, Kind, Picos};
 use lineweave_core::units::Rank;
 
 fn machine(name: &str) -> &'static Machine {
@@ -42,8 +42,7 @@ fn ns(picos: Picos) -> f64 {
 #[test]
 fn readers_of_one_line_take_t_c() {
     let reads = Reads::of(phi(), Level::Machine).unwrap();
-    let t_c =
-        SameLine::of(phi(), lineweave_core::machine::State::E, lineweave_core::machine::State::E).unwrap();
+    let t_c = SameLine::of(phi(), State::E, State::E).unwrap();
     for n in [1, 2, 7, 30, 59] {
         let readers: Vec<_> = (1..=n).map(|r| (r, Space::PeerIn(Rank(0)), Space::Out)).collect();
         for fidelity in [Fidelity::Line, Fidelity::Chunk] {
@@ -154,13 +153,10 @@ fn nobody_sees_a_flag_before_its_line_can_be_there() {
             let plan = plan_of(algorithm, &shape, 0, &params.clone().with("layout", layout)).unwrap();
             let options = Options { trace: true, ..Options::default() };
             let trace = simulate(machine, &shape, &plan, &options).unwrap().trace.unwrap();
-            let what =
-                |e: &lineweave_core::trace::Event| e.text.split_once(' ').map(|(_, f)| f.replace(">=", "="));
+            let what = |e: &Event| e.text.split_once(' ').map(|(_, f)| f.replace(">=", "="));
             let mut late = 0;
-            for wait in trace.events.iter().filter(|e| e.kind == lineweave_core::trace::Kind::Wait) {
-                let of = |e: &&lineweave_core::trace::Event| {
-                    e.kind == lineweave_core::trace::Kind::Set && what(e) == what(wait)
-                };
+            for wait in trace.events.iter().filter(|e| e.kind == Kind::Wait) {
+                let of = |e: &&Event| e.kind == Kind::Set && what(e) == what(wait);
                 let set = trace.events.iter().find(of).unwrap();
                 if wait.start < set.start {
                     late += 1;
@@ -231,9 +227,9 @@ fn an_idle_mesh_gives_the_described_transfers() {
     for machine in meshes() {
         let shape = placed(machine, machine.topology().unwrap().cores()).unwrap();
         let local = machine.access.local_ns.value.unwrap();
+        let (there, line) = (Space::PeerIn(Rank(0)), |space| Region::new(space, 0..64));
         for rank in 1..shape.ranks() {
             let transfer = machine.transfer_between(shape.cpu(Rank(0)), shape.cpu(rank.into())).unwrap();
-            let there = Space::PeerIn(Rank(0));
             let plan = moves(shape.ranks(), 64, &[(rank, there, Space::Out)]);
             for fidelity in [Fidelity::Line, Fidelity::Chunk] {
                 let ended = once(machine, &plan, fidelity);
@@ -257,20 +253,10 @@ fn an_idle_mesh_gives_the_described_transfers() {
                 }
                 match rank == last {
                     false => {
-                        b.mov(
-                            rank,
-                            Region::new(Space::PeerIn(Rank(0)), 0..64),
-                            Region::new(Space::Out, 0..64),
-                        );
+                        b.mov(rank, line(there), line(Space::Out));
                         b.set(rank, passed.at(rank + 1, 0), 1);
                     }
-                    true if write => {
-                        b.mov(
-                            rank,
-                            Region::new(Space::In, 0..64),
-                            Region::new(Space::PeerIn(Rank(0)), 0..64),
-                        );
-                    }
+                    true if write => b.mov(rank, line(Space::In), line(there)),
                     true => {}
                 }
             }
