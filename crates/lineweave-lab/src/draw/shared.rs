@@ -99,7 +99,7 @@ pub(super) fn joined(
     joined
 }
 
-/// What an edge between two leaves says when it is pointed at.
+/// The tooltip of an edge between two leaves.
 pub(super) fn tells(leaves: &[Leaf], (a, b): (usize, usize), (pairs, heard): (usize, usize)) -> String {
     let (a, b) = (&leaves[a].name, &leaves[b].name);
     format!("{a} tells {b}: {pairs} times, and {heard} CPUs hear through that")

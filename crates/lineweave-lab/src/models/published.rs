@@ -83,7 +83,7 @@ pub struct Call<'a> {
     pub bytes: u64,
     /// gamma: the time of folding m bytes while tau folds run, where something folds.
     pub gamma: Option<&'a Surface>,
-    /// Where ranks sit, for models with a channel a distance. `None`: the model's own.
+    /// The shape that ranks sit on, for models with a channel a distance. `None`: the model's own.
     pub channel: Option<&'a Shape>,
 }
 

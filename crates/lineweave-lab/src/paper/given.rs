@@ -1,4 +1,4 @@
-//! What papers start from: machines that come with lineweave, printed numbers, and plans and simulations that must succeed.
+//! The beginnings of papers: machines that come with lineweave, printed numbers, and plans and simulations that must succeed.
 
 use crate::simulate::{simulate, Options, Outcome};
 use lineweave_core::algorithm::{self, Problem};

@@ -66,7 +66,7 @@ fn lengths() -> impl Iterator<Item = u64> {
     (0..15).map(|i| 1 << i)
 }
 
-/// How many of the values of all rows and lengths agree, of how many, and the greatest with its row and length.
+/// Counts the values of all rows and lengths that agree, and all; and the greatest with its row and length.
 fn over(
     rows: &[usize],
     value: impl Fn(usize, u64) -> f64,

@@ -127,7 +127,7 @@ impl Form {
     }
 }
 
-/// What arrives is folded.
+/// Folds all that arrives.
 fn folding(mut stages: Vec<Stage>) -> Vec<Stage> {
     stages.iter_mut().for_each(|s| s.folded = s.bytes);
     stages
