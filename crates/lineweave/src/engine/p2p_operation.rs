@@ -15,7 +15,7 @@ impl Engine {
         peer: Option<usize>,
         waited: Duration,
     ) -> Result<(), Error> {
-        let before = self.begin_errand(operation)?;
+        let before = self.begin_p2p(operation)?;
         let looked = self.transport.watch.check_peer(peer, waited).map_err(|i| self.interrupted(i));
         self.transport.watch.operation = before;
         looked
@@ -33,21 +33,21 @@ impl Engine {
     }
 
     /// Begins something that is no call of all ranks and has no number.
-    fn begin_errand(&mut self, operation: &'static str) -> Result<&'static str, Error> {
+    fn begin_p2p(&mut self, operation: &'static str) -> Result<&'static str, Error> {
         self.expect_usable()?;
         Ok(std::mem::replace(&mut self.transport.watch.operation, operation))
     }
 
     /// Does something that waits for one rank, or for none.
-    fn errand<T>(
+    fn p2p<T>(
         &mut self,
         operation: &'static str,
-        errand: impl FnOnce(&mut Engine) -> Result<T, Error>,
+        act: impl FnOnce(&mut Engine) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let before = self.begin_errand(operation)?;
+        let before = self.begin_p2p(operation)?;
         self.transport.watch.forget();
         self.health.busy = true;
-        let outcome = errand(self);
+        let outcome = act(self);
         self.health.busy = self.health.failed.is_some();
         self.transport.watch.operation = before;
         outcome
@@ -59,7 +59,7 @@ impl Engine {
         operation: &'static str,
         mut exchange: Exchange,
     ) -> Result<usize, Error> {
-        self.errand(operation, |engine| {
+        self.p2p(operation, |engine| {
             let mut mailbox = engine.mailbox();
             let stopped = loop {
                 match exchange.step(&mut mailbox) {
@@ -81,7 +81,7 @@ impl Engine {
 
     /// Waits for a flag of this rank's window.
     pub(crate) fn wait_flag(&mut self, flag: usize, value: u64) -> Result<(), Error> {
-        self.errand("flag_wait", |engine| {
+        self.p2p("flag_wait", |engine| {
             let mut mailbox = engine.mailbox();
             let rank = mailbox.rings.rank;
             let word = mailbox.rings.segment.window_flag(rank, flag);
