@@ -91,8 +91,16 @@ impl Output {
         self.json
     }
 
-    /// Prints text as it is; a line in it needs its own newline.
+    /// Prints text as it is; a line in it needs its own newline. Nothing for people is printed where the output is JSON Lines: neither text,
+    /// nor lines, nor tables.
     pub fn text(&mut self, text: &str) -> Result<(), CliError> {
+        match self.json {
+            true => Ok(()),
+            false => self.put(text),
+        }
+    }
+
+    fn put(&mut self, text: &str) -> Result<(), CliError> {
         let Output { to, works, .. } = self;
         works.suspend(|| to.write_all(text.as_bytes())).map_err(CliError::Output)
     }
@@ -114,12 +122,19 @@ impl Output {
         }
     }
 
-    /// Prints one JSON object on a line of its own: the schema's number, the kind, then these fields. The line is flushed, so that
-    /// readers see it at once.
+    /// Prints one JSON object on a line of its own: the schema's number, the kind, then these fields. Where the output is text, nothing is
+    /// printed.
     pub fn object(&mut self, kind: &str, fields: &impl Serialize) -> Result<(), CliError> {
-        serde_json::to_writer(&mut self.to, &Object::new(kind, fields))
-            .map_err(|e| CliError::Output(e.into()))?;
-        self.text("\n")?;
+        self.value(&Object::new(kind, fields))
+    }
+
+    /// Prints, as [`Output::object`] does, an object that has its number and kind already. The line is flushed, so that readers see it at once.
+    pub fn value(&mut self, value: &impl Serialize) -> Result<(), CliError> {
+        if !self.json {
+            return Ok(());
+        }
+        serde_json::to_writer(&mut self.to, value).map_err(|e| CliError::Output(e.into()))?;
+        self.put("\n")?;
         self.flush()
     }
 

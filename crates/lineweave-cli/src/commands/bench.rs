@@ -134,13 +134,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
     let (provenance, mut report) = begun(arguments, &node, &tuning, session)?;
-    if !session.out.is_json() {
-        session.out.line(&format!("{} on {} usable CPUs", provenance.cpu, node.usable.effective))?;
-        session.out.line(&format!("plans chosen by {}", tuning.origin))?;
-        let beside: Vec<String> = arguments.around.beside.iter().map(Load::to_string).collect();
-        if !beside.is_empty() {
-            session.out.line(&format!("beside {}", beside.join(", ")))?;
-        }
+    session.out.line(&format!("{} on {} usable CPUs", provenance.cpu, node.usable.effective))?;
+    session.out.line(&format!("plans chosen by {}", tuning.origin))?;
+    let beside: Vec<String> = arguments.around.beside.iter().map(Load::to_string).collect();
+    if !beside.is_empty() {
+        session.out.line(&format!("beside {}", beside.join(", ")))?;
     }
     for definition in &definitions {
         let mut shown = Vec::new();
@@ -178,32 +176,26 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             }
         }
         bar.finish_and_clear();
-        if !session.out.is_json() {
-            show(definition, &shown, &mut session.out)?;
-        }
+        show(definition, &shown, &mut session.out)?;
         report.rows.extend(shown);
     }
     let beside = Field::shipped().map(|field| field.beside(&report.rows)).unwrap_or_default();
     for line in &beside {
         report.line(&mut session.out, "field", line)?;
     }
-    if !session.out.is_json() {
-        others(&beside, &mut session.out)?;
-    }
+    others(&beside, &mut session.out)?;
     let violations = violated(&report.rows);
     for violation in &violations {
         report.line(&mut session.out, "guideline", violation)?;
     }
-    if !session.out.is_json() {
-        remarks(&report.skipped, &violations, &mut session.out)?;
-        if let Some((low, high)) = moved(&report.rows) {
-            session.out.line(&format!(
-                "\nThe exchange of two flags took from {} to {} in this run: CPUs changed place beneath it, as those of a virtual machine do. \
-                 Compare times by their ratio to the floor; guidelines are looked at only where it was alike.",
-                Nanos(low),
-                Nanos(high)
-            ))?;
-        }
+    remarks(&report.skipped, &violations, &mut session.out)?;
+    if let Some((low, high)) = moved(&report.rows) {
+        session.out.line(&format!(
+            "\nThe exchange of two flags took from {} to {} in this run: CPUs changed place beneath it, as those of a virtual machine do. \
+             Compare times by their ratio to the floor; guidelines are looked at only where it was alike.",
+            Nanos(low),
+            Nanos(high)
+        ))?;
     }
     let as_programs_run = is_here && arguments.algorithm.is_none() && arguments.around.beside.is_empty();
     record(arguments, &node, &provenance, &report, as_programs_run, session)
@@ -233,10 +225,7 @@ fn written(
     let Some(directory) = &arguments.record else { return Ok(()) };
     let file = provenance.file(&directory.join(below));
     write(&file, &report.lines)?;
-    match out.is_json() {
-        true => Ok(()),
-        false => out.line(&format!("recorded in {}", file.display())),
-    }
+    out.line(&format!("recorded in {}", file.display()))
 }
 
 /// Writes the record, and keeps times that programs on this machine have for `lineweave report`.
@@ -250,14 +239,12 @@ fn record(
 ) -> Result<(), CliError> {
     written(arguments, "", provenance, report, &mut session.out)?;
     match as_programs_run.then(|| keep(node, &report.lines)) {
-        Some(Ok(file)) if !session.out.is_json() => {
-            session.out.line(&format!("kept for `lineweave report`: {}", file.display()))
-        }
+        Some(Ok(file)) => session.out.line(&format!("kept for `lineweave report`: {}", file.display())),
         Some(Err(why)) => {
             session.out.warn(&format!("not kept for `lineweave report`: {why}"));
             Ok(())
         }
-        Some(Ok(_)) | None => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -25,10 +25,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let mut command = crate::command();
     clap_complete::generate(arguments.shell, &mut command, "lineweave", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    if session.out.is_json() {
-        return session
-            .out
-            .object("completions", &Completions { shell: arguments.shell.to_string(), script });
-    }
-    session.out.text(&script)
+    session.out.text(&script)?;
+    session.out.object("completions", &Completions { shell: arguments.shell.to_string(), script })
 }

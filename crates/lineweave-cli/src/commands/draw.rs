@@ -105,12 +105,10 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         replace(file, &svg, "-o")?;
     }
     let file = arguments.output.as_ref().map(|f| f.display().to_string());
-    if session.out.is_json() {
-        let svg = file.is_none().then_some(svg);
-        return session.out.object("drawing", &Drawing { plan: plan.name(), ranks: plan.ranks, file, svg });
+    match &file {
+        Some(file) => session.out.line(file)?,
+        None => session.out.text(&svg)?,
     }
-    match file {
-        Some(file) => session.out.line(&file),
-        None => session.out.text(&svg),
-    }
+    let svg = file.is_none().then_some(svg);
+    session.out.object("drawing", &Drawing { plan: plan.name(), ranks: plan.ranks, file, svg })
 }

@@ -42,11 +42,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         .then(|| std::env::current_exe().unwrap_or_default().display().to_string());
     let variables =
         BTreeMap::from([(PRELOAD, Some(list).filter(|list| !list.is_empty())), (COMMAND, command)]);
-    if session.out.is_json() {
-        return session.out.object("env", &Variables { variables });
-    }
     variables.iter().try_for_each(|(name, value)| match value {
         Some(value) => session.out.line(&format!("export {name}={}", shell_word(value))),
         None => session.out.line(&format!("unset {name}")),
-    })
+    })?;
+    session.out.object("env", &Variables { variables })
 }

@@ -138,10 +138,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         return nodes::run(arguments, nodes, session);
     }
     let found = find(arguments, session)?;
-    match session.out.is_json() {
-        true => objects(arguments, &found, session),
-        false => text(arguments, &found, session),
-    }
+    objects(arguments, &found, session)?;
+    text(arguments, &found, session)
 }
 
 fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError> {

@@ -62,8 +62,6 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
             .flatten()
             .collect();
     let node = node.warn(more);
-    if session.out.is_json() {
-        return session.out.object("info", &node);
-    }
+    session.out.object("info", &node)?;
     node.render().lines().try_for_each(|line| session.out.line(line))
 }

@@ -70,10 +70,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let wanted = |a: &&Algorithm| arguments.collective.is_none_or(|c| a.collective == c);
     for algorithm in algorithm::all().filter(wanted) {
-        if session.out.is_json() {
-            session.out.object("algorithm", &Row::of(algorithm))?;
-            continue;
-        }
+        session.out.object("algorithm", &Row::of(algorithm))?;
         session.out.line(&full_name(algorithm))?;
         session.out.line(&format!("  {}", algorithm.about))?;
         session.out.line(&format!("  source: {}", algorithm.source))?;
@@ -114,18 +111,12 @@ fn machines(session: &mut Session) -> Result<(), CliError> {
             cpus: machine.topology().map(|t| t.cpus.len()),
             matrix: machine.matrix.as_ref().map(|m| m.source.as_str()),
         };
-        if session.out.is_json() {
-            session.out.object("machine", &row)?;
-            continue;
-        }
+        session.out.object("machine", &row)?;
         let unknown = if row.matrix.is_some() { "groups of different size" } else { "unknown" };
         let cpus = row.cpus.map_or_else(|| unknown.to_owned(), |n| n.to_string());
         let matrix = if row.matrix.is_some() { "yes" } else { "" };
         let topology = row.topology.unwrap_or(unknown);
         rows.add_row([row.name, row.arch, &cpus, matrix, topology, row.title]);
     }
-    match session.out.is_json() {
-        true => Ok(()),
-        false => session.out.table_without(&rows, &["topology", "matrix", "arch"]),
-    }
+    session.out.table_without(&rows, &["topology", "matrix", "arch"])
 }

@@ -37,10 +37,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     write_pages(&command, "lineweave", directory, &mut pages).map_err(error)?;
     pages.sort();
     for page in &pages {
-        match session.out.is_json() {
-            true => session.out.object("page", &Page { file: page })?,
-            false => session.out.line(&page.display().to_string())?,
-        }
+        session.out.object("page", &Page { file: page })?;
+        session.out.line(&page.display().to_string())?;
     }
     Ok(())
 }

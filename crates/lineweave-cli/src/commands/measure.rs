@@ -72,25 +72,20 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let profile = probed(&set, session, in_passes)?;
     let file = save(&file, &profile, session)?;
     let flagged: Vec<_> = profile.cells.iter().filter(|c| !c.flagged.is_empty()).collect();
-    if session.out.is_json() {
-        session.out.object(
-            "profile",
-            &ProfileObject {
-                file: file.display().to_string(),
-                fingerprint_id: profile.machine.id(),
-                measured_at: &profile.measured_at,
-                cells: profile.cells.len(),
-                flagged: flagged.len(),
-                unidentified: profile.unidentified.len(),
-            },
-        )?;
+    let object = ProfileObject {
+        file: file.display().to_string(),
+        fingerprint_id: profile.machine.id(),
+        measured_at: &profile.measured_at,
+        cells: profile.cells.len(),
+        flagged: flagged.len(),
+        unidentified: profile.unidentified.len(),
+    };
+    session.out.object("profile", &object)?;
+    if !flagged.is_empty() {
+        session.out.line(&format!("{} of {} cells are odd:", flagged.len(), profile.cells.len()))?;
         for cell in flagged {
             let object = Flagged { probe: &cell.probe, factors: &cell.factors, flags: &cell.flagged };
             session.out.object("flagged", &object)?;
-        }
-    } else if !flagged.is_empty() {
-        session.out.line(&format!("{} of {} cells are odd:", flagged.len(), profile.cells.len()))?;
-        for cell in flagged {
             let factors: Vec<String> = cell.factors.iter().map(|(k, v)| format!("{k}={v}")).collect();
             let what = format!("  {} {}: {}", cell.probe, factors.join(" "), cell.flagged.join("; "));
             session.out.line(&what)?;

@@ -40,7 +40,7 @@ struct Object<'a> {
     #[serde(flatten)]
     stats: &'a Stats,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    text: Option<&'a str>,
 }
 
 /// The numbers of ops, flags and bytes of a plan.
@@ -103,23 +103,22 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let collective = arguments.collective;
     let plan = arguments.wanted.plan(session, collective, arguments.algorithm.as_deref())?;
     let stats = Stats::of(&plan);
-    if session.out.is_json() {
-        let object = Object {
-            collective,
-            algorithm: &plan.algorithm,
-            params: &plan.params.0,
-            ranks: plan.ranks,
-            root: plan.root.index(),
-            bytes: plan.bytes,
-            grain_bytes: plan.grain,
-            direct: plan.direct,
-            stats: &stats,
-            text: (!arguments.stats).then(|| plan.to_string()),
-        };
-        return session.out.object("plan", &object);
-    }
-    if !arguments.stats {
-        return session.out.text(&plan.to_string());
+    let text = (!arguments.stats).then(|| plan.to_string());
+    let object = Object {
+        collective,
+        algorithm: &plan.algorithm,
+        params: &plan.params.0,
+        ranks: plan.ranks,
+        root: plan.root.index(),
+        bytes: plan.bytes,
+        grain_bytes: plan.grain,
+        direct: plan.direct,
+        stats: &stats,
+        text: text.as_deref(),
+    };
+    session.out.object("plan", &object)?;
+    if let Some(text) = text {
+        return session.out.text(&text);
     }
     session.out.line(&headline(&plan))?;
     let mut rows = table(&["what", "all ranks", "busiest rank"], &[1, 2]);

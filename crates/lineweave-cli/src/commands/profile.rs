@@ -106,10 +106,8 @@ fn keep(link: &Link, session: &mut Session) -> Result<(), CliError> {
     let cells = added.cells.len();
     profile.cells.extend(added.cells);
     replace(&to, &profile.to_toml(), "--to")?;
-    match session.out.is_json() {
-        true => session.out.object("profile-link", &Kept { file: to.display().to_string(), cells }),
-        false => session.out.line(&format!("{}: messages of {cells} lengths between nodes", to.display())),
-    }
+    session.out.object("profile-link", &Kept { file: to.display().to_string(), cells })?;
+    session.out.line(&format!("{}: messages of {cells} lengths between nodes", to.display()))
 }
 
 /// The file that the cells were added to.
@@ -131,12 +129,6 @@ fn compare(diff: &Diff, session: &mut Session) -> Result<(), CliError> {
         .into_iter()
         .filter(|p| all || p.0.or(p.1).is_some_and(Parameter::is_typical))
         .collect();
-    if session.out.is_json() {
-        return pairs.iter().try_for_each(|&(a, b)| match row(a, b) {
-            Some(row) => session.out.object("profile-diff", &row),
-            None => Ok(()),
-        });
-    }
     for (name, file, p) in [("A", &diff.a, &profile_a), ("B", &diff.b, &profile_b)] {
         let line = format!("{name}: {}, {}, measured at {}", file.display(), p.machine.cpu, p.measured_at);
         session.out.line(&line)?;
@@ -148,6 +140,7 @@ fn compare(diff: &Diff, session: &mut Session) -> Result<(), CliError> {
     let mut apart = 0;
     for &(a, b) in &pairs {
         let (Some(any), Some(row)) = (a.or(b), row(a, b)) else { continue };
+        session.out.object("profile-diff", &row)?;
         let value = |p: Option<&Parameter>| p.map_or_else(|| "-".to_owned(), Parameter::value);
         let interval = |p: Option<&Parameter>| p.map_or_else(String::new, Parameter::interval);
         apart += usize::from(row.significant == Some(true));

@@ -164,36 +164,28 @@ fn show(
     by: &str,
     session: &mut Session,
 ) -> Result<(), CliError> {
-    if session.out.is_json() {
-        let (calls, dropped) = many(parts);
-        let mpi = parts.first().map_or("", |part| &part.mpi);
-        session.out.object(
-            "trace",
-            &TraceObject { file, mpi, ranks: parts.len(), calls, dropped, predicted_by: by },
-        )?;
-        return parts.iter().zip(totals).try_for_each(|(part, total)| {
-            let ms = |ns: i64| ns as f64 / 1e6;
-            session.out.object(
-                "trace-rank",
-                &TraceRankObject {
-                    node: &part.node,
-                    rank: part.rank,
-                    pid: part.pid,
-                    complete: part.complete,
-                    calls: part.calls.len(),
-                    inside_ms: ms(total.inside_ns),
-                    waited_ms: ms(total.waited_ns),
-                    waited_for_ms: ms(total.kept_ns),
-                    waited_for_calls: total.kept_calls,
-                    waited_for_most_in: total.kept_most.as_deref(),
-                },
-            )
-        });
-    }
+    let (calls, dropped) = many(parts);
+    let mpi = parts.first().map_or("", |part| &part.mpi);
+    let object = TraceObject { file, mpi, ranks: parts.len(), calls, dropped, predicted_by: by };
+    session.out.object("trace", &object)?;
     session.out.line(&heading(file, parts))?;
     let titles = ["rank", "calls", "in them", "waiting", "waited for", "in calls", "most in"];
     let mut rows = table(&titles, &[0, 1, 2, 3, 4, 5]);
     for (part, total) in parts.iter().zip(totals) {
+        let ms = |ns: i64| ns as f64 / 1e6;
+        let object = TraceRankObject {
+            node: &part.node,
+            rank: part.rank,
+            pid: part.pid,
+            complete: part.complete,
+            calls: part.calls.len(),
+            inside_ms: ms(total.inside_ns),
+            waited_ms: ms(total.waited_ns),
+            waited_for_ms: ms(total.kept_ns),
+            waited_for_calls: total.kept_calls,
+            waited_for_most_in: total.kept_most.as_deref(),
+        };
+        session.out.object("trace-rank", &object)?;
         let time = |ns: i64| Nanos(ns as f64).to_string();
         rows.add_row([
             part.rank.to_string(),

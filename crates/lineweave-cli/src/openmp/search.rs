@@ -9,6 +9,7 @@
 use super::settings::{bindings, shapes, waits, Barrier, Shape};
 use super::{Host, OpenmpError, Trial, CONSTRUCTS};
 use crate::script::Variables;
+use serde::Serialize;
 
 /// Ratio to the best score: within it, a setting is a finalist.
 const NEAR: f64 = 1.15;
@@ -32,7 +33,7 @@ pub struct Effort {
 }
 
 /// The times of a construct in ns.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Cell {
     /// One of [`CONSTRUCTS`].
     pub construct: &'static str,

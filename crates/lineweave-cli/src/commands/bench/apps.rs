@@ -76,9 +76,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     for skipped in &left_out {
         report.line(&mut session.out, "skipped", skipped)?;
     }
-    if !session.out.is_json() {
-        show(&rows, &left_out, load.one_minute, &mut session.out)?;
-    }
+    show(&rows, &left_out, load.one_minute, &mut session.out)?;
     written(arguments, "apps", &provenance, &report, &mut session.out)
 }
 

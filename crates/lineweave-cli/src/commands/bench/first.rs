@@ -141,9 +141,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         calls.extend(answer.calls);
         made.push(answer.made);
     }
-    if !session.out.is_json() {
-        show(&calls, &made, session)?;
-    }
+    show(&calls, &made, session)?;
     if !arguments.mpi.is_empty() {
         let task = Task { sizes, lengths, roots };
         first_mpi::run(arguments, &teams, cpus, &task, &mut report, session)?;

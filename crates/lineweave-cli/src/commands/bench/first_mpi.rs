@@ -114,9 +114,6 @@ pub(super) fn run(
     for row in &rows {
         report.line(&mut session.out, "first-mpi", row)?;
     }
-    if session.out.is_json() {
-        return Ok(());
-    }
     session.out.line("")?;
     let heading = [
         "mpi",

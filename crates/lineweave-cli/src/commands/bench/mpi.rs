@@ -48,9 +48,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         for ratio in &found {
             report.line(&mut session.out, "mpi-ratio", ratio)?;
         }
-        if !session.out.is_json() {
-            show(&found, &rows, &mut session.out)?;
-        }
+        show(&found, &rows, &mut session.out)?;
     }
     record(arguments, &node, &provenance, &report, arguments.around.beside.is_empty(), session)
 }

@@ -18,9 +18,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         let text = |key: &str| value[key].as_str().unwrap_or("").to_owned();
         let time = |key: &str| Nanos(value[key].as_f64().unwrap_or(0.0)).to_string();
         report.lines.push(value.to_string());
-        if out.is_json() {
-            return out.line(&value.to_string());
-        }
+        out.value(&value)?;
         if value["kind"] == "skipped" {
             remarks.push(format!("  {} among {}: {}", text("subject"), value["ranks"], text("because")));
             return Ok(());
@@ -35,14 +33,12 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         ]);
         Ok::<(), CliError>(())
     })?;
-    if !out.is_json() {
-        out.table(&shown)?;
-        if !remarks.is_empty() {
-            out.line("\nnot measured:")?;
-        }
-        for remark in &remarks {
-            out.line(remark)?;
-        }
+    out.table(&shown)?;
+    if !remarks.is_empty() {
+        out.line("\nnot measured:")?;
+    }
+    for remark in &remarks {
+        out.line(remark)?;
     }
     written(arguments, "python", &provenance, &report, out)
 }

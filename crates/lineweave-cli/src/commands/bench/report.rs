@@ -26,10 +26,7 @@ impl Report {
             serde_json::to_value(Object::new(kind, fields)).map_err(|e| CliError::Output(e.into()))?;
         trim(&mut value);
         self.lines.push(value.to_string());
-        match out.is_json() {
-            true => out.object(kind, fields),
-            false => Ok(()),
-        }
+        out.object(kind, fields)
     }
 }
 

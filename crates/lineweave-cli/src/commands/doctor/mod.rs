@@ -29,10 +29,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let mut findings = examine(&node, &settings);
     findings.extend(warnings.iter().map(Finding::of_setting));
     for finding in &findings {
-        if session.out.is_json() {
-            session.out.object("finding", finding)?;
-            continue;
-        }
+        session.out.object("finding", finding)?;
         let mark = match finding.verdict {
             Verdict::Good => format!("{}     ", style("ok").green()),
             Verdict::Advice => format!("{} ", style("advice").yellow()),

@@ -250,21 +250,17 @@ fn show(all: &[Tried], session: &mut Session) -> Result<(), CliError> {
         |row: &&(&Tried, f64, [f64; 2])| row.1 <= FASTER && row.2[1] < 1.0 && row.0.times.len() >= ENOUGH;
     let best = rows.iter().filter(clear).min_by(|a, b| a.1.total_cmp(&b.1)).map(|row| row.0.name.as_str());
     let out = &mut session.out;
-    if out.is_json() {
-        return rows.iter().try_for_each(|(tried, ratio, interval)| {
-            let object = TriedObject {
-                name: &tried.name,
-                settings: tried.variables.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect(),
-                runs_ns: &tried.times,
-                ratio: *ratio,
-                interval: *interval,
-                recommended: best == Some(&tried.name),
-            };
-            out.object("doctor-setting", &object)
-        });
-    }
     let mut lines = table(&["setting", "time", "ratio", "interval"], &[1, 2, 3]);
     for (tried, ratio, interval) in &rows {
+        let object = TriedObject {
+            name: &tried.name,
+            settings: tried.variables.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect(),
+            runs_ns: &tried.times,
+            ratio: *ratio,
+            interval: *interval,
+            recommended: best == Some(&tried.name),
+        };
+        out.object("doctor-setting", &object)?;
         lines.add_row([
             tried.name.clone(),
             Nanos(crate::bench::mpi::median(&tried.times)).to_string(),
@@ -303,9 +299,7 @@ fn calls(arguments: &Program, session: &mut Session) -> Result<(), CliError> {
     let mut list: Vec<Call> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     list.sort_by(|a, b| b.total_ms.total_cmp(&a.total_ms));
     let out = &mut session.out;
-    if out.is_json() {
-        return list.iter().try_for_each(|call| out.object("doctor-call", call));
-    }
+    list.iter().try_for_each(|call| out.object("doctor-call", call))?;
     if list.is_empty() {
         return out.line("no collective call of MPI was seen in it");
     }

@@ -101,34 +101,21 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
     let place = Where { ranks: Some(ranks / nodes), ..arguments.place.clone() };
     let question = place.question(session, collective, bytes, &topology, settings.box_bytes)?;
     let found = over_nodes(&tuning.model, &question, nodes, &link)?;
-    if session.out.is_json() {
-        let object = CallObject {
-            collective,
-            nodes,
-            ranks,
-            bytes,
-            pieces: found.pieces,
-            latency_ns: link.alpha.value,
-            latency_ci_ns: [link.alpha.ci_low, link.alpha.ci_high],
-            bytes_per_ns: 1.0 / link.beta.value,
-            bytes_per_ns_ci: [1.0 / link.beta.ci_high, 1.0 / link.beta.ci_low],
-            link: &said_by,
-            predicted_ns: found.predicted.0,
-            costs: &origin,
-        };
-        session.out.object("nodes-call", &object)?;
-        for phase in &found.phases {
-            let object = PhaseObject {
-                what: &phase.what,
-                algorithm: &phase.algorithm,
-                bytes: phase.bytes,
-                between_nodes: phase.between,
-                predicted_ns: phase.time.0,
-            };
-            session.out.object("nodes-phase", &object)?;
-        }
-        return Ok(());
-    }
+    let object = CallObject {
+        collective,
+        nodes,
+        ranks,
+        bytes,
+        pieces: found.pieces,
+        latency_ns: link.alpha.value,
+        latency_ci_ns: [link.alpha.ci_low, link.alpha.ci_high],
+        bytes_per_ns: 1.0 / link.beta.value,
+        bytes_per_ns_ci: [1.0 / link.beta.ci_high, 1.0 / link.beta.ci_low],
+        link: &said_by,
+        predicted_ns: found.predicted.0,
+        costs: &origin,
+    };
+    session.out.object("nodes-call", &object)?;
     session.out.line(&format!("costs: {origin}"))?;
     let message = match collective.moves_data() {
         true => format!(" of {}", Bytes(bytes as u64)),
@@ -142,6 +129,14 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
     }
     let mut rows = table(&["phase", "bytes", "predicted", "algorithm"], &[1, 2]);
     for phase in &found.phases {
+        let object = PhaseObject {
+            what: &phase.what,
+            algorithm: &phase.algorithm,
+            bytes: phase.bytes,
+            between_nodes: phase.between,
+            predicted_ns: phase.time.0,
+        };
+        session.out.object("nodes-phase", &object)?;
         let bytes = Bytes(phase.bytes as u64).to_string();
         rows.add_row([phase.what.clone(), bytes, phase.time.to_string(), phase.algorithm.clone()]);
     }

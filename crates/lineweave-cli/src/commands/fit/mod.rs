@@ -46,10 +46,8 @@ pub(super) fn show(head: &Head, model: &Model, full: bool, session: &mut Session
     // JSON always has all points: programs filter for themselves.
     let all = full || session.out.is_json();
     let list: Vec<Parameter> = parameters(model).into_iter().filter(|p| all || p.is_typical()).collect();
-    match session.out.is_json() {
-        true => objects(head, model, &list, session),
-        false => text(head, model, &list, session),
-    }
+    objects(head, model, &list, session)?;
+    text(head, model, &list, session)
 }
 
 impl Head {

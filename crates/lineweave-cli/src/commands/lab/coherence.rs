@@ -125,9 +125,7 @@ fn rows(twins: &Twins, machine: &Machine, session: &mut Session) -> Result<Vec<R
 }
 
 fn print(rows: &[Row], twins: &Twins, machine: &Machine, session: &mut Session) -> Result<(), CliError> {
-    if session.out.is_json() {
-        return rows.iter().try_for_each(|row| session.out.object("coherence", row));
-    }
+    rows.iter().try_for_each(|row| session.out.object("coherence", row))?;
     session.out.line(&format!("Constants of {}: a line takes {}", machine.title, Nanos(twins.line_ns)))?;
     session.out.line(
         "the same plans where caches agree, and with message buffers that are put into and got from\n",

@@ -112,17 +112,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         let on = On { name: &subject.name, machine, model: &subject.model, topology };
         each(arguments, &methods, &on, bytes, session, &mut rows)?;
     }
-    match session.out.is_json() {
-        true => Ok(()),
-        false => session.out.table(&rows),
-    }
+    session.out.table(&rows)
 }
 
 /// Prints the source of the costs, and the placement of ranks.
 fn head(subject: &Subject, ranks: usize, place: Place, session: &mut Session) -> Result<(), CliError> {
-    if session.out.is_json() {
-        return Ok(());
-    }
     session.out.line(&format!("costs: {}", subject.origin))?;
     let cpus = subject.topology.cpus.len();
     let further = (ranks > cpus)
@@ -160,27 +154,24 @@ fn each(
             false => Vec::new(),
         };
         let elapsed_ms = elapsed.as_secs_f64() * 1e3;
-        if session.out.is_json() {
-            let optimum = found.as_ref().ok();
-            let object = OptimumObject {
-                machine: name,
-                collective: arguments.collective,
-                ranks,
-                bytes,
-                method: method.name,
-                algorithm: optimum.map(|o| o.choice.algorithm),
-                params: optimum.map(|o| &o.choice.params),
-                predicted_ns: optimum.map(|o| o.cost_ns),
-                bound_ns: optimum.map(|o| o.bound_ns),
-                ratio: optimum.map(lineweave_lab::optimise::Optimum::ratio),
-                exact: optimum.map(|o| o.exact),
-                elapsed_ms,
-                assumed: &assumed,
-                error: found.as_ref().err().map(ToString::to_string),
-            };
-            session.out.object("optimum", &object)?;
-            continue;
-        }
+        let optimum = found.as_ref().ok();
+        let object = OptimumObject {
+            machine: name,
+            collective: arguments.collective,
+            ranks,
+            bytes,
+            method: method.name,
+            algorithm: optimum.map(|o| o.choice.algorithm),
+            params: optimum.map(|o| &o.choice.params),
+            predicted_ns: optimum.map(|o| o.cost_ns),
+            bound_ns: optimum.map(|o| o.bound_ns),
+            ratio: optimum.map(lineweave_lab::optimise::Optimum::ratio),
+            exact: optimum.map(|o| o.exact),
+            elapsed_ms,
+            assumed: &assumed,
+            error: found.as_ref().err().map(ToString::to_string),
+        };
+        session.out.object("optimum", &object)?;
         let elapsed = format!("{elapsed_ms:.1} ms");
         match found {
             Ok(optimum) => {

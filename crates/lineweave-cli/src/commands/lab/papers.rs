@@ -54,13 +54,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
         let findings = (paper.findings)();
         bar.inc(1);
-        match session.out.is_json() {
-            true => objects(&findings, session)?,
-            false => bar.suspend(|| report(paper, &findings, session))?,
-        }
+        objects(&findings, session)?;
+        bar.suspend(|| report(paper, &findings, session))?;
     }
     bar.finish_and_clear();
-    if !session.out.is_json() && arguments.figures.is_none() {
+    if arguments.figures.is_none() {
         let mut rows = within(table(&["limit", "share", "by the words of a claim"], &[1]));
         for Limit { name, share, why } in LIMITS {
             rows.add_row([(*name).to_owned(), format!("{:.0} %", 100.0 * share), (*why).to_owned()]);
@@ -80,9 +78,7 @@ fn draw(figure: &Figure, directory: &Path, session: &mut Session) -> Result<(), 
     })?;
     let file = directory.join(figure.file());
     replace(&file, &figure.svg(), "--figures")?;
-    if !session.out.is_json() {
-        return session.out.line(&format!("{}: {}: {}", file.display(), figure.item, figure.title));
-    }
+    session.out.line(&format!("{}: {}: {}", file.display(), figure.item, figure.title))?;
     for chart in &figure.charts {
         for series in &chart.series {
             session.out.object(

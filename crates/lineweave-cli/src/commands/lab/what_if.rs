@@ -100,9 +100,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if let Some(file) = &arguments.output {
         replace(file, &picture(&machine, &rows), "-o")?;
     }
-    if session.out.is_json() {
-        return Ok(());
-    }
     let events: u64 = rows.iter().map(|r| r.events).sum();
     let seconds = started.elapsed().as_secs_f64();
     let rate = events as f64 / seconds.max(1e-9) / 1e6;
@@ -121,9 +118,7 @@ fn ours(session: &mut Session) -> Result<Machine, CliError> {
             let said = format!(
                 "{costs}: caches, and no links or ports to ask about; constants of {MACHINE} instead"
             );
-            if !session.out.is_json() {
-                session.out.line(&said)?;
-            }
+            session.out.line(&said)?;
             load_machine(MACHINE)
         }
     }
@@ -176,9 +171,7 @@ fn one(
 
 /// Prints a row as soon as it is known: printed rows stay when the command is interrupted.
 fn print(row: &Row, machine: &Machine, begun: &mut bool, session: &mut Session) -> Result<(), CliError> {
-    if session.out.is_json() {
-        return session.out.object("what-if", row);
-    }
+    session.out.object("what-if", row)?;
     if !*begun {
         *begun = true;
         session.out.line(&format!("Constants of {}", machine.title))?;

@@ -37,19 +37,6 @@ pub(super) fn run(name: &str, arguments: &Arguments, session: &mut Session) -> R
     let shown = file.clone().unwrap_or_else(|| PathBuf::from(format!("simulated {}", machine.name)));
     let model = fit(&profile).map_err(|e| CliError::malformed(&shown, "profile that can be fitted", e))?;
     let list = recovered(&machine, &model);
-    if session.out.is_json() {
-        return list.iter().try_for_each(|r| {
-            let (described_ns, found_ns) = (r.described, r.found);
-            let object = RecoveredObject {
-                machine: &machine.name,
-                parameter: &r.name,
-                described_ns,
-                found_ns,
-                off: r.off(),
-            };
-            session.out.object("recovered", &object)
-        });
-    }
     session.out.line(&format!(
         "{}, {} cores, in virtual time: {} cells\n",
         machine.title,
@@ -57,7 +44,15 @@ pub(super) fn run(name: &str, arguments: &Arguments, session: &mut Session) -> R
         profile.cells.len()
     ))?;
     let mut rows = table(&["parameter", "described", "fitted", "off"], &[1, 2, 3]);
-    for Recovered { name, described, found } in &list {
+    for r @ Recovered { name, described, found } in &list {
+        let object = RecoveredObject {
+            machine: &machine.name,
+            parameter: name,
+            described_ns: *described,
+            found_ns: *found,
+            off: r.off(),
+        };
+        session.out.object("recovered", &object)?;
         rows.add_row([
             name.clone(),
             Nanos(*described).to_string(),

@@ -93,10 +93,8 @@ pub(super) fn run(arguments: &Adopt, session: &mut Session) -> Result<(), CliErr
     };
     show(&adopted, &trees, &because, session)?;
     match &arguments.output {
-        Some(file) if !session.out.is_json() => {
-            session.out.line(&format!("LINEWEAVE_PROFILE={} lineweave run ...", file.display()))
-        }
-        _ => Ok(()),
+        Some(file) => session.out.line(&format!("LINEWEAVE_PROFILE={} lineweave run ...", file.display())),
+        None => Ok(()),
     }
 }
 
@@ -135,9 +133,6 @@ fn trees(
 ) -> Result<Vec<Compared>, CliError> {
     let ranks = ranks.map_or(topology.cpus.len(), |n| n as usize);
     if machine.measured.is_none() {
-        if session.out.is_json() {
-            return Ok(Vec::new());
-        }
         session.out.line(&format!("no trees: no pairs of {}'s CPUs were timed", machine.name))?;
         return Ok(Vec::new());
     }
@@ -236,28 +231,24 @@ fn show(
     because: &[(bool, &'static str)],
     session: &mut Session,
 ) -> Result<(), CliError> {
-    if session.out.is_json() {
-        session.out.object("profile-adopt", adopted)?;
-        return trees.iter().zip(because).try_for_each(|(tree, &(kept, because))| {
-            let object = TreeObject {
-                collective: tree.tuned.collective,
-                ranks: tree.tuned.ranks,
-                algorithm: &tree.name,
-                simulated_ns: tree.tuned.measured_ns,
-                predicted: tree.predicted.clone(),
-                predicted_simulated_ns: tree.predicted_simulated_ns,
-                bound_ns: tree.bound_ns,
-                kept,
-                because,
-            };
-            session.out.object("adopted-tree", &object)
-        });
-    }
+    session.out.object("profile-adopt", adopted)?;
     session.out.line(&format!("{}: costs of {}", adopted.file, adopted.machine))?;
     let Some(beside) = &adopted.choices_file else { return Ok(()) };
     let head = ["collective", "ranks", "predicted to be the fastest", "simulated", "tree", "bound", "kept"];
     let mut rows = table(&head, &[1, 3, 4, 5]);
-    for (tree, (kept, because)) in trees.iter().zip(because) {
+    for (tree, &(kept, because)) in trees.iter().zip(because) {
+        let object = TreeObject {
+            collective: tree.tuned.collective,
+            ranks: tree.tuned.ranks,
+            algorithm: &tree.name,
+            simulated_ns: tree.tuned.measured_ns,
+            predicted: tree.predicted.clone(),
+            predicted_simulated_ns: tree.predicted_simulated_ns,
+            bound_ns: tree.bound_ns,
+            kept,
+            because,
+        };
+        session.out.object("adopted-tree", &object)?;
         rows.add_row([
             tree.tuned.collective.to_string(),
             tree.tuned.ranks.to_string(),
@@ -265,7 +256,7 @@ fn show(
             Nanos(tree.predicted_simulated_ns).to_string(),
             Nanos(tree.tuned.measured_ns).to_string(),
             Nanos(tree.bound_ns).to_string(),
-            format!("{}: {because}", if *kept { "yes" } else { "no" }),
+            format!("{}: {because}", if kept { "yes" } else { "no" }),
         ]);
     }
     session.out.table(&rows)?;

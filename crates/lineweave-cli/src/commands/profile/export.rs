@@ -44,14 +44,12 @@ pub(super) fn run(arguments: &Export, session: &mut Session) -> Result<(), CliEr
     }
     let file = arguments.output.as_ref().map(|f| f.display().to_string());
     let cpus = matrix.cpus().len();
-    match (session.out.is_json(), file) {
-        (true, file) => {
-            let text = file.is_none().then_some(text);
-            session.out.object("profile-export", &Exported { file, cpus, text })
-        }
-        (false, Some(file)) => session.out.line(&format!("{file}: latencies among {cpus} CPUs")),
-        (false, None) => session.out.text(&text),
+    match &file {
+        Some(file) => session.out.line(&format!("{file}: latencies among {cpus} CPUs"))?,
+        None => session.out.text(&text)?,
     }
+    let text = file.is_none().then_some(text);
+    session.out.object("profile-export", &Exported { file, cpus, text })
 }
 
 fn subject(session: &mut Session) -> Result<(Matrix, Topology), CliError> {

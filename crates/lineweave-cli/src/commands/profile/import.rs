@@ -146,9 +146,7 @@ fn report(arguments: &Import, machine: &Machine, session: &mut Session) -> Resul
     for remark in found.remarks {
         session.out.warn(remark);
     }
-    if session.out.is_json() {
-        return session.out.object("profile-import", &found);
-    }
+    session.out.object("profile-import", &found)?;
     let form = found.topology.unwrap_or("groups of different size");
     session.out.line(&format!("{}: {} CPUs, {form}", found.file, found.cpus))?;
     let mut rows = table(&["the same", "one line", "from", "to"], &[1, 2, 3]);

@@ -173,26 +173,22 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
     }
     let file = arguments.output.as_ref().map(|f| f.display().to_string());
-    if session.out.is_json() {
-        let whole = file.is_none().then_some(text.as_str());
-        let head = ReportObject { origin: &subject.origin, format, file, text: whole };
-        session.out.object("report", &head)?;
-        for a in &answers {
-            let part =
-                AnswerObject { answer: a.id, question: a.question, sentence: &a.sentence, more: &a.more };
-            session.out.object("report-answer", &part)?;
-        }
-        for s in &sections {
-            let missing = s.missing.as_deref();
-            let part = SectionObject { section: s.id, title: s.title, figures: s.figures.len(), missing };
-            session.out.object("report-section", &part)?;
-        }
-        return Ok(());
+    match &file {
+        Some(file) => session.out.line(file)?,
+        None => session.out.text(&text)?,
     }
-    match file {
-        Some(file) => session.out.line(&file),
-        None => session.out.text(&text),
+    let whole = file.is_none().then_some(text.as_str());
+    session.out.object("report", &ReportObject { origin: &subject.origin, format, file, text: whole })?;
+    for a in &answers {
+        let part = AnswerObject { answer: a.id, question: a.question, sentence: &a.sentence, more: &a.more };
+        session.out.object("report-answer", &part)?;
     }
+    for s in &sections {
+        let missing = s.missing.as_deref();
+        let part = SectionObject { section: s.id, title: s.title, figures: s.figures.len(), missing };
+        session.out.object("report-section", &part)?;
+    }
+    Ok(())
 }
 
 /// Returns the sections about the machine, its distances and its trees.

@@ -113,11 +113,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     for &ranks in &programme.ranks {
         for team in teams {
             let rows = tune.team(&programme, ranks, team, session)?;
-            if !session.out.is_json() {
-                let bar = tune.bar.clone();
-                let cpus = node.usable.effective;
-                bar.suspend(|| report::choices(ranks, team, cpus, &rows, &mut session.out))?;
-            }
+            let bar = tune.bar.clone();
+            let cpus = node.usable.effective;
+            bar.suspend(|| report::choices(ranks, team, cpus, &rows, &mut session.out))?;
         }
     }
     tune.bar.finish_and_clear();
@@ -320,9 +318,7 @@ impl Tune<'_> {
             raced.won.insert(case, race.best().candidate.clone());
             self.figures.take(&race, &question, raced.ranks > self.node.usable.effective);
             let row = ChoiceObject::of(case, raced.ranks, raced.team, &question, &race);
-            if session.out.is_json() {
-                session.out.object("choice", &row)?;
-            }
+            session.out.object("choice", &row)?;
             raced.rows.push(row);
         }
         Ok(())

@@ -58,9 +58,6 @@ struct Regret {
 
 /// Shows the machine, and the time that tuning will take.
 pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<(), CliError> {
-    if out.is_json() {
-        return Ok(());
-    }
     let machine = &node.fingerprint;
     out.line(&format!(
         "{}: {} usable CPUs, {} B lines, {}",
@@ -84,23 +81,18 @@ pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<
 
 /// Shows the few measured numbers that decide most, and names those that could not be measured.
 pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Output) -> Result<(), CliError> {
-    if out.is_json() {
-        #[derive(Serialize)]
-        struct Measured<'a> {
-            measured_at: &'a str,
-            cells: usize,
-            flagged: usize,
-            seconds: f64,
-        }
-        let flagged = profile.cells.iter().filter(|c| !c.flagged.is_empty()).count();
-        let seconds = took.as_secs_f64();
-        let cells = profile.cells.len();
-        out.object("measured", &Measured { measured_at: &profile.measured_at, cells, flagged, seconds })?;
-        for unidentified in &profile.unidentified {
-            out.object("unidentified", unidentified)?;
-        }
-        return Ok(());
+    #[derive(Serialize)]
+    struct Measured<'a> {
+        measured_at: &'a str,
+        cells: usize,
+        flagged: usize,
+        seconds: f64,
     }
+    let flagged = profile.cells.iter().filter(|c| !c.flagged.is_empty()).count();
+    let seconds = took.as_secs_f64();
+    let cells = profile.cells.len();
+    out.object("measured", &Measured { measured_at: &profile.measured_at, cells, flagged, seconds })?;
+    profile.unidentified.iter().try_for_each(|unidentified| out.object("unidentified", unidentified))?;
     out.line(&format!("\nMEASURED in {:.0} s: {} cells", took.as_secs_f64(), profile.cells.len()))?;
     for (probe, layout, meaning) in [
         ("exchange", "paired", "two ranks signal each other, flags on one line"),
@@ -257,9 +249,7 @@ pub fn summary(
         choices_file: choices.display().to_string(),
         remarks: &remarks,
     };
-    if out.is_json() {
-        return out.object("tune", &summary);
-    }
+    out.object("tune", &summary)?;
     let none = regrets.iter().filter(|r| **r < 0.05).count();
     out.line("\nSUMMARY")?;
     let mut line = |what: &str, found: &str| out.line(&format!("  {what:<8} {found}"));

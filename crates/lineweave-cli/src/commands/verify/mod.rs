@@ -62,14 +62,9 @@ enum Target {
 struct Totals {
     plans: usize,
     violations: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mutants: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    caught: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    harmless: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missed: Option<usize>,
+    /// Only where plans are changed.
+    #[serde(flatten)]
+    changed: Option<Changed>,
 }
 
 /// A counter-example.
@@ -93,9 +88,10 @@ struct ProofObject {
 }
 
 /// Numbers of mutants by their verdict.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Serialize, Clone, Copy, Default, Debug)]
 struct Changed {
     mutants: usize,
+    caught: usize,
     harmless: usize,
     missed: usize,
 }
@@ -105,7 +101,7 @@ impl Changed {
     fn judge(&mut self, plan: &Plan, proof: &Proof, mutant: &Mutant, missed: &mut dyn FnMut(String)) {
         self.mutants += 1;
         match judge(plan, proof, mutant) {
-            Verdict::Caught(_) => {}
+            Verdict::Caught(_) => self.caught += 1,
             Verdict::Harmless => self.harmless += 1,
             Verdict::Missed => {
                 self.missed += 1;
@@ -117,48 +113,27 @@ impl Changed {
 
     fn add(&mut self, other: Changed) {
         self.mutants += other.mutants;
+        self.caught += other.caught;
         self.harmless += other.harmless;
         self.missed += other.missed;
-    }
-
-    fn caught(&self) -> usize {
-        self.mutants - self.harmless - self.missed
     }
 }
 
 impl Totals {
-    fn with(self, changed: Option<Changed>) -> Totals {
-        Totals {
-            mutants: changed.map(|c| c.mutants),
-            caught: changed.map(|c| c.caught()),
-            harmless: changed.map(|c| c.harmless),
-            missed: changed.map(|c| c.missed),
-            ..self
-        }
-    }
-
     /// Prints the totals last, and fails if a plan was refuted or a mutant missed.
     fn conclude(&self, session: &mut Session) -> Result<(), CliError> {
-        match (session.out.is_json(), self.mutants) {
-            (true, _) => session.out.object("verify", self)?,
-            (false, mutants) => {
-                session
-                    .out
-                    .line(&format!("verified: {} plans, {} violations", self.plans, self.violations))?;
-                if let Some(mutants) = mutants {
-                    let n = |count: Option<usize>| count.unwrap_or(0);
-                    let (harmless, caught) = (n(self.harmless), n(self.caught));
-                    session.out.line(&format!(
-                        "mutations: {} that break a plan, {caught} caught, {} missed; {harmless} more are harmless",
-                        mutants - harmless,
-                        n(self.missed)
-                    ))?;
-                }
-            }
+        session.out.object("verify", self)?;
+        session.out.line(&format!("verified: {} plans, {} violations", self.plans, self.violations))?;
+        if let Some(Changed { mutants, caught, harmless, missed }) = self.changed {
+            session.out.line(&format!(
+                "mutations: {} that break a plan, {caught} caught, {missed} missed; {harmless} more are harmless",
+                mutants - harmless
+            ))?;
         }
-        match (self.violations, self.missed.unwrap_or(0)) {
+        let Changed { mutants, missed, .. } = self.changed.unwrap_or_default();
+        match (self.violations, missed) {
             (0, 0) => Ok(()),
-            (0, missed) => Err(CliError::Missed { mutants: self.mutants.unwrap_or(0), missed }),
+            (0, missed) => Err(CliError::Missed { mutants, missed }),
             (violations, _) => Err(CliError::Refuted { plans: self.plans, violations }),
         }
     }
@@ -286,37 +261,31 @@ fn single(plan: &Plan, mutate: bool, session: &mut Session) -> Result<(), CliErr
             return Totals { violations: 1, ..totals }.conclude(session);
         }
     };
-    if session.out.is_json() {
-        let object = ProofObject {
-            plan: name,
-            ranks: plan.ranks,
-            bytes: plan.bytes,
-            ops: proof.ops,
-            depth: proof.depth,
-            synchronizing: proof.synchronizing,
-            in_place: proof.in_place,
-            rank_order: proof.rank_order,
-            result_hash: format!("{:016x}", proof.result_hash),
-        };
-        session.out.object("proof", &object)?;
-    } else {
-        let yes = |b: bool| if b { "yes" } else { "no" };
-        session.out.text(&format!(
-            "proved: {name}\n  ops {}, rounds {}\n  returns only after all have entered: {}\n  correct in place: {}\n  \
-             combines in rank order: {}\n  association {:016x}\n",
-            proof.ops,
-            proof.depth,
-            yes(proof.synchronizing),
-            yes(proof.in_place),
-            yes(proof.rank_order),
-            proof.result_hash
-        ))?;
-    }
-    let changed = match mutate {
-        true => Some(all_mutants(plan, &proof, session)),
-        false => None,
+    let yes = |b: bool| if b { "yes" } else { "no" };
+    session.out.text(&format!(
+        "proved: {name}\n  ops {}, rounds {}\n  returns only after all have entered: {}\n  correct in place: {}\n  \
+         combines in rank order: {}\n  association {:016x}\n",
+        proof.ops,
+        proof.depth,
+        yes(proof.synchronizing),
+        yes(proof.in_place),
+        yes(proof.rank_order),
+        proof.result_hash
+    ))?;
+    let object = ProofObject {
+        plan: name,
+        ranks: plan.ranks,
+        bytes: plan.bytes,
+        ops: proof.ops,
+        depth: proof.depth,
+        synchronizing: proof.synchronizing,
+        in_place: proof.in_place,
+        rank_order: proof.rank_order,
+        result_hash: format!("{:016x}", proof.result_hash),
     };
-    totals.with(changed).conclude(session)
+    session.out.object("proof", &object)?;
+    let changed = mutate.then(|| all_mutants(plan, &proof, session));
+    Totals { changed, ..totals }.conclude(session)
 }
 
 /// Judges every mutant of a plan.
@@ -333,13 +302,7 @@ fn all_mutants(plan: &Plan, proof: &Proof, session: &Session) -> Changed {
 
 impl Violation {
     fn print(&self, session: &mut Session) -> Result<(), CliError> {
-        match session.out.is_json() {
-            true => session.out.object("violation", self),
-            false => session.out.line(&format!(
-                "refuted: {}\n  {}",
-                self.plan,
-                self.violation.replace('\n', "\n  ")
-            )),
-        }
+        session.out.object("violation", self)?;
+        session.out.line(&format!("refuted: {}\n  {}", self.plan, self.violation.replace('\n', "\n  ")))
     }
 }

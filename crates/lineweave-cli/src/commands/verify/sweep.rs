@@ -68,8 +68,8 @@ pub(super) fn run(
     for mutant in found.missed.iter().take(SHOWN) {
         session.out.warn(&format!("missed: {mutant}"));
     }
-    let totals = Totals { plans: found.plans, violations: found.violations.len(), ..Totals::default() };
-    Ok(totals.with(mutate.then_some(found.changed)))
+    let changed = mutate.then_some(found.changed);
+    Ok(Totals { plans: found.plans, violations: found.violations.len(), changed })
 }
 
 /// Proves all plans of one algorithm for one number of ranks.

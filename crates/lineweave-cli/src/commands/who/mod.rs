@@ -97,9 +97,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 
 /// Prints the teams; `again` over what was printed before, on a terminal.
 fn show(teams: &[TeamView], late: &Late, again: bool, session: &mut Session) -> Result<(), CliError> {
-    if session.out.is_json() {
-        return teams.iter().try_for_each(|team| objects(team, session));
-    }
+    teams.iter().try_for_each(|team| objects(team, session))?;
     if again {
         session.out.begin_anew()?;
     }

@@ -76,10 +76,8 @@ pub fn report(
     session: &mut Session,
 ) -> Result<(), CliError> {
     let errors = errors(cases);
-    match session.out.is_json() {
-        true => objects(head, estimates, cases, &errors, session),
-        false => text(head, estimates, cases, &errors, session),
-    }
+    objects(head, estimates, cases, &errors, session)?;
+    text(head, estimates, cases, &errors, session)
 }
 
 fn objects(

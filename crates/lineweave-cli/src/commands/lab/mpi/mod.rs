@@ -78,9 +78,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     report::show(&shown, session)?;
     if let Some(file) = &arguments.output {
         replace(file, &report::drawing(&host, flavour, &study), "-o")?;
-        if !session.out.is_json() {
-            session.out.line(&format!("drawn in {}", file.display()))?;
-        }
+        session.out.line(&format!("drawn in {}", file.display()))?;
     }
     Ok(())
 }

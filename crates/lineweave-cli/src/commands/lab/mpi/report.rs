@@ -62,10 +62,8 @@ pub struct Report<'a> {
 
 /// Shows the whole report.
 pub fn show(report: &Report, session: &mut Session) -> Result<(), CliError> {
-    match session.out.is_json() {
-        true => objects(report, &mut session.out),
-        false => text(report, &mut session.out),
-    }
+    objects(report, &mut session.out)?;
+    text(report, &mut session.out)
 }
 
 fn objects(report: &Report, out: &mut Output) -> Result<(), CliError> {

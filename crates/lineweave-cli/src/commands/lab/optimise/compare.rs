@@ -93,10 +93,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         if gain < 1.0 {
             behind.push(format!("{} ({next})", machine.name));
         }
-        if session.out.is_json() {
-            object(machine, &case, &compared, session)?;
-            continue;
-        }
+        object(machine, &case, &compared, session)?;
         let time = |ns: f64| Nanos(ns).to_string();
         let mut row = vec![machine.name.clone(), ranks.to_string()];
         row.extend(compared.usual.iter().map(|t| time(t.ns)));
@@ -110,9 +107,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         rows.add_row(row);
     }
     bar.finish_and_clear();
-    if session.out.is_json() {
-        return Ok(());
-    }
     session.out.table(&rows)?;
     session.out.line(&format!("within {NEAR} of the bound: {near} of {}", machines.len()))?;
     match behind.is_empty() {

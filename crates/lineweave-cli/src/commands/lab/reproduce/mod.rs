@@ -293,9 +293,7 @@ fn calls(tasks: &[Task], clock: &mut Clock, kept: &mut Kept, session: &mut Sessi
 }
 
 fn report(judgements: &[Judgement], page: &Path, session: &mut Session) -> Result<(), CliError> {
-    if session.out.is_json() {
-        return judgements.iter().try_for_each(|judgement| session.out.object("judgement", judgement));
-    }
+    judgements.iter().try_for_each(|judgement| session.out.object("judgement", judgement))?;
     let mut rows = table(&["here", "where", "claimed", "what came out"], &[]);
     for j in judgements {
         let here = match j.verdict {

@@ -121,9 +121,7 @@ impl Report {
         self.seconds += row.effort.seconds;
         self.rows += 1;
         self.at_once |= row.busy.at_once.is_some();
-        if session.out.is_json() {
-            return session.out.object("simulate", row);
-        }
+        session.out.object("simulate", row)?;
         if self.rows == 1 {
             session.out.line(&self.title)?;
             let fidelity = match row.fidelity {
@@ -189,9 +187,7 @@ impl Report {
             self.seconds += row.effort.seconds;
         }
         self.rows += 1;
-        if session.out.is_json() {
-            return rows.iter().try_for_each(|row| session.out.object("simulate", row));
-        }
+        rows.iter().try_for_each(|row| session.out.object("simulate", row))?;
         let Some(first) = rows.first() else { return Ok(()) };
         if self.rows == 1 {
             session.out.line(&format!("{}\n", self.title))?;
@@ -225,9 +221,6 @@ impl Report {
 
     /// Prints the last line.
     pub fn finish(self, session: &mut Session) -> Result<(), CliError> {
-        if session.out.is_json() {
-            return Ok(());
-        }
         if self.at_once {
             let words = "AT ONCE: most messages on a link / cores of a tile with messages to others / other cores at a buffer";
             session.out.line(&format!("\n{words}"))?;

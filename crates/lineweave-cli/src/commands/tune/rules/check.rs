@@ -116,10 +116,7 @@ pub fn compared(cells: &[Cell], default: &Curves, ruled: &Curves) -> Vec<Compare
 pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<usize, CliError> {
     let slower = cells.iter().filter(|c| c.slower).count();
     let out = &mut session.out;
-    if out.is_json() {
-        cells.iter().try_for_each(|cell| out.object(kind.json, &cell.object(kind)))?;
-        return Ok(slower);
-    }
+    cells.iter().try_for_each(|cell| out.object(kind.json, &cell.object(kind)))?;
     let exhaustive = cells.iter().any(|c| c.best.is_some());
     let mut headings = vec![kind.task, kind.at, "default", kind.with, "ratio", "interval"];
     headings.extend(if exhaustive { &["best of all", "", "over it", ""][..] } else { &[""] });

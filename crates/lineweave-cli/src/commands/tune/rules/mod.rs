@@ -142,7 +142,7 @@ fn keep(kept: &Kept<'_>, force: bool, session: &mut Session) -> Result<(), CliEr
     let script = kept.script;
     if let (Ok(there), false) = (std::fs::read_to_string(script), force) {
         let changes = differences(&there, &kept.text);
-        if !changes.is_empty() && !session.out.is_json() {
+        if !changes.is_empty() {
             session.out.line(&format!("{}, as it is (-) and as it would be (+):", script.display()))?;
             changes.iter().try_for_each(|line| session.out.line(line))?;
         }
@@ -152,15 +152,12 @@ fn keep(kept: &Kept<'_>, force: bool, session: &mut Session) -> Result<(), CliEr
         replace(path, text, "-o")?;
     }
     replace(script, &kept.text, "-o")?;
-    if !session.out.is_json() {
-        session.out.line(&format!(
-            "kept in {0}: `. {0}` before {1}; `lineweave tune --check {0}{2}` compares it with the default",
-            here(script).display(),
-            kept.before,
-            kept.checked
-        ))?;
-    }
-    Ok(())
+    session.out.line(&format!(
+        "kept in {0}: `. {0}` before {1}; `lineweave tune --check {0}{2}` compares it with the default",
+        here(script).display(),
+        kept.before,
+        kept.checked
+    ))
 }
 
 /// Returns a path that `.` takes for a file: without a slash, a shell searches PATH.

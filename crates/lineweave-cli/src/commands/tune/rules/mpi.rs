@@ -142,7 +142,7 @@ pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Res
                 }
             }
         }
-        if hosts.len() > 1 && !session.out.is_json() {
+        if hosts.len() > 1 {
             session.out.line(&format!("{ranks} ranks:"))?;
         }
         let mut compared = check::compared(&cells, &default, &ruled);
@@ -285,30 +285,26 @@ fn show(tuned: &Tuned, flavour: Flavour, file: Option<&Path>, session: &mut Sess
     let gain = choose::gain(choices);
     let chosen = choices.iter().filter(|c| c.best.is_some()).count();
     let out = &mut session.out;
-    if out.is_json() {
-        let head = HeadObject {
-            mpi: flavour.name(),
-            version: &host.facts.version,
-            command: &host.command,
-            ranks,
-            launches: runs.launches,
-            disturbed: runs.disturbed,
-            gain,
-            chosen,
-            cells: choices.len(),
-            model_right: by_model.map(|m| m.right),
-            model_cells: by_model.map(|m| m.cells),
-            file: file.map(|f| f.display().to_string()),
-        };
-        out.object("tune-mpi", &head)?;
-        return choices
-            .iter()
-            .try_for_each(|choice| out.object("tune-mpi-cell", &CellObject { ranks, choice }));
-    }
+    let head = HeadObject {
+        mpi: flavour.name(),
+        version: &host.facts.version,
+        command: &host.command,
+        ranks,
+        launches: runs.launches,
+        disturbed: runs.disturbed,
+        gain,
+        chosen,
+        cells: choices.len(),
+        model_right: by_model.map(|m| m.right),
+        model_cells: by_model.map(|m| m.cells),
+        file: file.map(|f| f.display().to_string()),
+    };
+    out.object("tune-mpi", &head)?;
     out.line(&format!("{flavour}, {ranks} ranks by `{}`", host.command))?;
     let headings = ["collective", "bytes", "default", "best", "time", "gain", "predicted"];
     let mut lines = table(&headings, &[1, 2, 4, 5, 6]);
     for c in choices {
+        out.object("tune-mpi-cell", &CellObject { ranks, choice: c })?;
         let best = c.best.as_ref();
         let predicted = best.and_then(|b| b.predicted_ns);
         lines.add_row([

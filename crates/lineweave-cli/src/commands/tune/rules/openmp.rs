@@ -5,7 +5,7 @@ use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
 use crate::mpi::Cell;
 use crate::node::{self, NodeInfo};
-use crate::openmp::search::{search, steps, Effort, Tuned};
+use crate::openmp::search::{self, search, steps, Effort, Tuned};
 use crate::openmp::{is_setting, label, script, Host, OpenmpError, Runtime, CONSTRUCTS};
 use crate::output::table;
 use crate::script::{Head, Variables, WHAT};
@@ -37,13 +37,10 @@ struct TunedObject<'a> {
 }
 
 #[derive(Serialize)]
-struct CellObject {
+struct CellObject<'a> {
     threads: usize,
-    construct: &'static str,
-    default_ns: f64,
-    time_ns: f64,
-    /// The least of all settings' that were tried, each launched once.
-    least_ns: f64,
+    #[serde(flatten)]
+    cell: &'a search::Cell,
 }
 
 /// Measures, chooses, shows and writes settings.
@@ -194,42 +191,26 @@ fn show(
     session: &mut Session,
 ) -> Result<(), CliError> {
     let out = &mut session.out;
-    if out.is_json() {
-        for t in tuned {
-            let settings = t.chosen.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
-            out.object(
-                "tune-openmp",
-                &TunedObject {
-                    runtime: host.runtime.name(),
-                    library: &host.library,
-                    threads: t.threads,
-                    cpus,
-                    settings: settings.collect(),
-                    gain: t.gain(),
-                    tried: t.tried,
-                    refused: t.refused,
-                    launches: t.launches,
-                    file: file.map(|f| f.display().to_string()),
-                },
-            )?;
-            for c in &t.cells {
-                let cell = CellObject {
-                    threads: t.threads,
-                    construct: c.construct,
-                    default_ns: c.default_ns,
-                    time_ns: c.time_ns,
-                    least_ns: c.least_ns,
-                };
-                out.object("tune-openmp-cell", &cell)?;
-            }
-        }
-        return Ok(());
-    }
     out.line(&format!("{}, {}, {cpus} CPUs", host.runtime.name(), host.library))?;
     let mut lines =
         table(&["threads", "construct", "default", "chosen", "gain", "least of all"], &[0, 2, 3, 4, 5]);
     for t in tuned {
+        let settings = t.chosen.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
+        let object = TunedObject {
+            runtime: host.runtime.name(),
+            library: &host.library,
+            threads: t.threads,
+            cpus,
+            settings: settings.collect(),
+            gain: t.gain(),
+            tried: t.tried,
+            refused: t.refused,
+            launches: t.launches,
+            file: file.map(|f| f.display().to_string()),
+        };
+        out.object("tune-openmp", &object)?;
         for c in &t.cells {
+            out.object("tune-openmp-cell", &CellObject { threads: t.threads, cell: c })?;
             let time = |ns: f64| Nanos(ns).to_string();
             let (chosen, gain) = match t.chosen {
                 Some(_) => (time(c.time_ns), format!("{:.2}", c.default_ns / c.time_ns)),
