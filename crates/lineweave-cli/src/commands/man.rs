@@ -78,7 +78,7 @@ fn text_of(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     }
     for (what, line) in examples {
         rest.control("PP", []).text([roman(format!("{what}:"))]);
-        rest.control("PP", []).control("RS", ["4"]).control("nf", []).text([roman(*line)]);
+        rest.control("PP", []).control("RS", ["4"]).control("nf", []).text([roman(line)]);
         rest.control("fi", []).control("RE", []);
     }
     if name == "lineweave" {
