@@ -85,13 +85,7 @@ fn target(collective: Collective, bytes: u64) -> f64 {
     let short = match collective {
         Collective::Barrier => true,
         Collective::Bcast | Collective::Reduce | Collective::Allreduce => bytes <= SHORT,
-        Collective::Gather
-        | Collective::Scatter
-        | Collective::Allgather
-        | Collective::ReduceScatter
-        | Collective::Scan
-        | Collective::Exscan
-        | Collective::Alltoall => false,
+        _ => false,
     };
     if short {
         MOST_SHORT

@@ -209,23 +209,11 @@ impl Runner {
         subject: Subject,
         team: Team,
     ) -> Result<Result<String, String>, CliError> {
-        match subject {
-            Subject::Lineweave
-            | Subject::OwnBarrier
-            | Subject::Spin
-            | Subject::Yield
-            | Subject::Sleep
-            | Subject::Boxes
-            | Subject::Attach
-            | Subject::Shared => return Ok(Ok(String::new())),
-            Subject::Memcpy => return Ok(Ok(case.buffers.name().to_owned())),
-            Subject::ByteFloor
-            | Subject::Floor
-            | Subject::HandFloor
-            | Subject::Pthread
-            | Subject::Libgomp
-            | Subject::Libomp
-            | Subject::StdBarrier => {}
+        if subject.ours().is_some() {
+            return Ok(Ok(String::new()));
+        }
+        if subject == Subject::Memcpy {
+            return Ok(Ok(case.buffers.name().to_owned()));
         }
         let moved = match subject {
             Subject::ByteFloor => Some((case.collective, case.bytes, case.buffers)),

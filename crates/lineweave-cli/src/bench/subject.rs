@@ -53,24 +53,24 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Every subject, in the order in which tables show them.
-    pub const ALL: [Subject; 16] = [
-        Subject::Lineweave,
-        Subject::OwnBarrier,
-        Subject::Spin,
-        Subject::Yield,
-        Subject::Sleep,
-        Subject::Boxes,
-        Subject::Attach,
-        Subject::Shared,
-        Subject::ByteFloor,
-        Subject::Floor,
-        Subject::HandFloor,
-        Subject::Memcpy,
-        Subject::Pthread,
-        Subject::Libgomp,
-        Subject::Libomp,
-        Subject::StdBarrier,
+    /// Every subject and its name on command lines and in records, in the order in which tables show them.
+    pub const ALL: [(Subject, &'static str); 16] = [
+        (Subject::Lineweave, "lineweave"),
+        (Subject::OwnBarrier, "lineweave-barrier"),
+        (Subject::Spin, "lineweave-spin"),
+        (Subject::Yield, "lineweave-yield"),
+        (Subject::Sleep, "lineweave-sleep"),
+        (Subject::Boxes, "lineweave-boxes"),
+        (Subject::Attach, "lineweave-attach"),
+        (Subject::Shared, "lineweave-shared"),
+        (Subject::ByteFloor, "byte-floor"),
+        (Subject::Floor, "floor"),
+        (Subject::HandFloor, "hand-floor"),
+        (Subject::Memcpy, "memcpy"),
+        (Subject::Pthread, "pthread"),
+        (Subject::Libgomp, "libgomp"),
+        (Subject::Libomp, "libomp"),
+        (Subject::StdBarrier, "std-barrier"),
     ];
 
     /// The subjects that measure the library with each way of waiting.
@@ -85,19 +85,7 @@ impl Subject {
             Subject::Boxes => Some(DataPath::Boxes),
             Subject::Attach => Some(DataPath::Attach),
             Subject::Shared => Some(DataPath::Shared),
-            Subject::Lineweave
-            | Subject::OwnBarrier
-            | Subject::Spin
-            | Subject::Yield
-            | Subject::Sleep
-            | Subject::ByteFloor
-            | Subject::Floor
-            | Subject::HandFloor
-            | Subject::Memcpy
-            | Subject::Pthread
-            | Subject::Libgomp
-            | Subject::Libomp
-            | Subject::StdBarrier => None,
+            _ => None,
         }
     }
 
@@ -110,37 +98,13 @@ impl Subject {
             Subject::Spin => Some(Some(Wait::Spin)),
             Subject::Yield => Some(Some(Wait::Yield)),
             Subject::Sleep => Some(Some(Wait::Sleep)),
-            Subject::ByteFloor
-            | Subject::Floor
-            | Subject::HandFloor
-            | Subject::Memcpy
-            | Subject::Pthread
-            | Subject::Libgomp
-            | Subject::Libomp
-            | Subject::StdBarrier => None,
+            _ => None,
         }
     }
 
     /// The name used on command lines, in definitions and in records.
     pub fn name(self) -> &'static str {
-        match self {
-            Subject::Lineweave => "lineweave",
-            Subject::OwnBarrier => "lineweave-barrier",
-            Subject::Spin => "lineweave-spin",
-            Subject::Yield => "lineweave-yield",
-            Subject::Sleep => "lineweave-sleep",
-            Subject::Boxes => "lineweave-boxes",
-            Subject::Attach => "lineweave-attach",
-            Subject::Shared => "lineweave-shared",
-            Subject::ByteFloor => "byte-floor",
-            Subject::Floor => "floor",
-            Subject::HandFloor => "hand-floor",
-            Subject::Memcpy => "memcpy",
-            Subject::Pthread => "pthread",
-            Subject::Libgomp => "libgomp",
-            Subject::Libomp => "libomp",
-            Subject::StdBarrier => "std-barrier",
-        }
+        Subject::ALL[self as usize].1
     }
 }
 
@@ -154,11 +118,12 @@ impl FromStr for Subject {
     type Err = DefinitionError;
 
     fn from_str(name: &str) -> Result<Self, DefinitionError> {
-        Subject::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| DefinitionError::Invalid {
+        let found = Subject::ALL.into_iter().find(|(_, known)| *known == name);
+        found.map(|(subject, _)| subject).ok_or_else(|| DefinitionError::Invalid {
             name: "subject".to_owned(),
             reason: format!(
                 "`{name}` is unknown: expected one of {}",
-                Subject::ALL.map(Subject::name).join(", ")
+                Subject::ALL.map(|(_, name)| name).join(", ")
             ),
         })
     }
@@ -170,7 +135,8 @@ mod tests {
 
     #[test]
     fn names_agree_with_their_serialised_form() {
-        for subject in Subject::ALL {
+        for (subject, name) in Subject::ALL {
+            assert_eq!(subject.name(), name);
             let text = serde_json::to_string(&subject).expect("JSON");
             assert_eq!(text, format!("\"{}\"", subject.name()));
             assert_eq!(subject.name().parse(), Ok(subject));

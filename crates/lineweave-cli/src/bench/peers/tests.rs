@@ -141,7 +141,7 @@ fn what_a_peer_cannot_do_is_skipped_with_a_reason() {
 fn without_compilers_everything_is_skipped() {
     let none = Toolchain { cc: None, cxx: None, libomp: None };
     let peers = Peers::build_with(&directory(), &none).expect("a directory below target/");
-    assert_eq!(peers.missing().count(), Subject::ALL.iter().filter(|s| s.ours().is_none()).count());
+    assert_eq!(peers.missing().count(), Subject::ALL.iter().filter(|(s, _)| s.ours().is_none()).count());
     assert!(peers.missing().any(|(s, because)| s == Subject::StdBarrier && because.contains("g++")));
     assert!(peers.missing().any(|(s, because)| s == Subject::Libomp && because.contains("libomp-dev")));
     let strange = Toolchain { cc: Some(("/bin/false".into(), String::new())), cxx: None, libomp: None };
