@@ -228,9 +228,7 @@ impl Runner {
         request.window = (request.window / 4).max(Duration::from_millis(5));
         let best = match self.peers.best(&request) {
             Ok(setting) => Ok(setting),
-            Err(PeerError::Skipped { because, .. }) => Err(because),
-            Err(e @ (PeerError::Failed { .. } | PeerError::TimedOut { .. })) => Err(e.to_string()),
-            Err(e) => return Err(e.into()),
+            Err(e) => Err(left_out(e)?),
         };
         self.settings.insert(key, best.clone());
         Ok(best)
@@ -320,17 +318,21 @@ impl Runner {
                 entrant.windows.add(&measurement.batches_ns, measurement.disturbed);
                 entrant.theirs = Some(measurement);
             }
-            Err(PeerError::Skipped { because, .. }) => {
+            Err(e) => {
                 entrant.windows.miss();
-                skip(because);
+                skip(left_out(e)?);
             }
-            Err(e @ (PeerError::Failed { .. } | PeerError::TimedOut { .. })) => {
-                entrant.windows.miss();
-                skip(e.to_string());
-            }
-            Err(e) => return Err(e.into()),
         }
         Ok(())
+    }
+}
+
+/// Returns the reason for which a peer is left out; other errors end the benchmark.
+fn left_out(error: PeerError) -> Result<String, CliError> {
+    match error {
+        PeerError::Skipped { because, .. } => Ok(because),
+        e @ (PeerError::Failed { .. } | PeerError::TimedOut { .. }) => Ok(e.to_string()),
+        e => Err(e.into()),
     }
 }
 

@@ -17,37 +17,35 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
         settings.profile = Some(file.to_owned());
     }
     let given = session.topology_option().is_some();
-    let node = NodeInfo::gather(&settings, &warnings)?;
+    let mut node = NodeInfo::gather(&settings, &warnings)?;
     // What is chosen by belongs to this machine, whatever stands in its place above.
-    let node = match session.machine_option().is_some() {
-        true => {
-            let costs = session.costs()?;
-            let whose = costs.machine.map_or_else(|| costs.tuning.model.machine.cpu.clone(), |m| m.title);
-            node.with_profile(format!("{} (--machine)", costs.origin)).whose_costs(whose)
-        }
-        false => {
-            let here = match settings.topology {
-                Source::Machine => None,
-                Source::Xml(_) | Source::Synthetic(_) => {
-                    let here =
-                        lineweave::settings::Settings { topology: Source::Machine, ..settings.clone() };
-                    Some(NodeInfo::gather(&here, &[])?)
-                }
-            };
-            let of = here.as_ref().unwrap_or(&node);
-            // A profile that cannot be used is something to show here, not a reason to show nothing.
-            match Tuning::load(&settings, &of.hardware, &of.fingerprint) {
-                Ok(tuning) => {
-                    let attach = tuning.about_attach(settings.attach);
-                    let kept = tuning.about_kept().unwrap_or_else(|why| why);
-                    let node =
-                        node.with_profile(tuning.origin.to_string()).warn(mixed(&tuning)).warn(tuning.aside);
-                    node.with_attach(attach).with_kept_plans(kept)
-                }
-                Err(e) => node.with_profile("cannot be used").warn([e.to_string()]),
+    if session.machine_option().is_some() {
+        let costs = session.costs()?;
+        let whose = costs.machine.map_or_else(|| costs.tuning.model.machine.cpu.clone(), |m| m.title);
+        (node.profile, node.costs_of) = (Some(format!("{} (--machine)", costs.origin)), Some(whose));
+    } else {
+        let here = match settings.topology {
+            Source::Machine => None,
+            Source::Xml(_) | Source::Synthetic(_) => {
+                let here = lineweave::settings::Settings { topology: Source::Machine, ..settings.clone() };
+                Some(NodeInfo::gather(&here, &[])?)
+            }
+        };
+        let of = here.as_ref().unwrap_or(&node);
+        // A profile that cannot be used is something to show here, not a reason to show nothing.
+        match Tuning::load(&settings, &of.hardware, &of.fingerprint) {
+            Ok(tuning) => {
+                node.profile = Some(tuning.origin.to_string());
+                node.attach = Some(tuning.about_attach(settings.attach));
+                node.kept_plans = Some(tuning.about_kept().unwrap_or_else(|why| why));
+                node = node.warn(mixed(&tuning)).warn(tuning.aside);
+            }
+            Err(e) => {
+                node.profile = Some("cannot be used".to_owned());
+                node.warnings.push(e.to_string());
             }
         }
-    };
+    }
     let overridden = |option: bool, name: &str| {
         let set = node
             .settings
@@ -56,12 +54,8 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
         (option && set).then(|| format!("{name} has no effect: the command line says otherwise"))
     };
     let profile = session.profile_option().is_some();
-    let more: Vec<String> =
-        [overridden(given, "LINEWEAVE_TOPOLOGY"), overridden(profile, "LINEWEAVE_PROFILE")]
-            .into_iter()
-            .flatten()
-            .collect();
-    let node = node.warn(more);
+    let more = [overridden(given, "LINEWEAVE_TOPOLOGY"), overridden(profile, "LINEWEAVE_PROFILE")];
+    let node = node.warn(more.into_iter().flatten());
     session.out.object("info", &node)?;
     node.render().lines().try_for_each(|line| session.out.line(line))
 }

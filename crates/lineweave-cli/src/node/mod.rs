@@ -81,30 +81,6 @@ impl NodeInfo {
         self
     }
 
-    /// Sets the machine whose costs were asked for, if it is another one.
-    pub fn whose_costs(mut self, machine: String) -> NodeInfo {
-        self.costs_of = Some(machine);
-        self
-    }
-
-    /// Adds a note on the profile in use.
-    pub fn with_profile(mut self, note: impl Into<String>) -> NodeInfo {
-        self.profile = Some(note.into());
-        self
-    }
-
-    /// Adds a note on cross-memory attach.
-    pub fn with_attach(mut self, note: impl Into<String>) -> NodeInfo {
-        self.attach = Some(note.into());
-        self
-    }
-
-    /// Adds a note on kept choices and proofs.
-    pub fn with_kept_plans(mut self, note: impl Into<String>) -> NodeInfo {
-        self.kept_plans = Some(note.into());
-        self
-    }
-
     /// Returns the CPUs that ranks can be placed on, neighbours first: the usable ones of this machine, or all of the
     /// machine that replaces it.
     pub fn placement(&self) -> Topology {

@@ -85,7 +85,8 @@ fn every_setting_and_warning_is_shown() {
         ("LINEWEAVE_WHAT".to_owned(), "1".to_owned()),
     ])
     .expect("valid settings");
-    let node = NodeInfo::gather(&settings, &warnings).expect("this machine").with_profile("none found");
+    let gathered = NodeInfo::gather(&settings, &warnings).expect("this machine");
+    let node = NodeInfo { profile: Some("none found".to_owned()), ..gathered };
     let text = node.render();
     for variable in lineweave::settings::VARIABLES {
         assert!(text.contains(variable.name), "{} in {text}", variable.name);

@@ -13,6 +13,7 @@ use lineweave_core::select::Question;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_core::verify;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::Instant;
@@ -91,14 +92,6 @@ impl Spread {
             median_ns: times[last / 2],
             p999_ns: times[last - times.len() / 1000],
             slowest_ns: times[last],
-        }
-    }
-
-    fn or_longer(self, other: Spread) -> Spread {
-        Spread {
-            median_ns: self.median_ns.max(other.median_ns),
-            p999_ns: self.p999_ns.max(other.p999_ns),
-            slowest_ns: self.slowest_ns.max(other.slowest_ns),
         }
     }
 }
@@ -236,7 +229,7 @@ fn among(team: &Team, task: &Task) -> Result<Answer, CliError> {
         command.args(["--first", &text]).stdout(Stdio::piped());
         command
     })?;
-    let mut slowest: Option<Answer> = None;
+    let mut slowest: Option<Value> = None;
     for (rank, mut child) in children.into_iter().enumerate() {
         let mut said = String::new();
         if let Some(mut out) = child.stdout.take() {
@@ -244,35 +237,28 @@ fn among(team: &Team, task: &Task) -> Result<Answer, CliError> {
         }
         // The rank's own message says why it failed, and a missing answer is an error below.
         let _ = child.wait();
-        let answer: Answer = serde_json::from_str(&said)
-            .map_err(|e| CliError::RankFailed { rank, how: format!("no answer ({e})") })?;
-        slowest = Some(match slowest {
-            None => answer,
-            Some(other) => other.or_longer(answer),
-        });
+        let none = |e: serde_json::Error| CliError::RankFailed { rank, how: format!("no answer ({e})") };
+        let answer: Value = serde_json::from_str(&said).map_err(none)?;
+        match &mut slowest {
+            None => slowest = Some(answer),
+            Some(slowest) => slower(slowest, &answer),
+        }
     }
-    slowest.ok_or_else(|| CliError::RankFailed { rank: 0, how: "no answer".into() })
+    let none = |e: serde_json::Error| CliError::RankFailed { rank: 0, how: format!("no answer ({e})") };
+    serde_json::from_value(slowest.unwrap_or_default()).map_err(none)
 }
 
-impl Answer {
-    fn or_longer(mut self, other: Answer) -> Answer {
-        for (mine, theirs) in self.calls.iter_mut().zip(other.calls) {
-            mine.first_ns = mine.first_ns.max(theirs.first_ns);
-            mine.second_ns = mine.second_ns.max(theirs.second_ns);
+/// Takes the larger one of each two numbers: of what two ranks say, what the slower one says.
+fn slower(mine: &mut Value, theirs: &Value) {
+    match (mine, theirs) {
+        (Value::Array(mine), Value::Array(theirs)) => {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| slower(mine, theirs));
         }
-        let (mine, theirs) = (&mut self.made, other.made);
-        mine.join_ns = mine.join_ns.max(theirs.join_ns);
-        mine.duplicate_ns = mine.duplicate_ns.max(theirs.duplicate_ns);
-        mine.duplicate_first_ns = mine.duplicate_first_ns.max(theirs.duplicate_first_ns);
-        mine.free_ns = mine.free_ns.max(theirs.free_ns);
-        mine.sweep_ns = mine.sweep_ns.max(theirs.sweep_ns);
-        mine.sweep_calls = mine.sweep_calls.or_longer(theirs.sweep_calls);
-        mine.again_ns = mine.again_ns.max(theirs.again_ns);
-        mine.again_calls = mine.again_calls.or_longer(theirs.again_calls);
-        mine.plans = mine.plans.max(theirs.plans);
-        mine.uneven_ns = mine.uneven_ns.max(theirs.uneven_ns);
-        mine.uneven_plans = mine.uneven_plans.max(theirs.uneven_plans);
-        self
+        (Value::Object(mine), Value::Object(theirs)) => {
+            mine.iter_mut().zip(theirs.values()).for_each(|((_, mine), theirs)| slower(mine, theirs));
+        }
+        (mine, theirs) if theirs.as_f64() > mine.as_f64() => *mine = theirs.clone(),
+        _ => {}
     }
 }
 
