@@ -14,6 +14,8 @@ pub enum For {
     Even,
     /// Powers of two.
     Powers,
+    /// So many, and fewer.
+    UpTo(usize),
 }
 
 impl For {
@@ -23,6 +25,7 @@ impl For {
             For::Two => ranks == 2,
             For::Even => ranks % 2 == 0,
             For::Powers => ranks.is_power_of_two(),
+            For::UpTo(most) => ranks <= most,
         }
     }
 }
@@ -43,38 +46,27 @@ pub struct Algorithm {
     pub least: u64,
 }
 
+/// The closed form of an algorithm's messages, and the numbers of ranks among which it has that one; `None` if the algorithm is not made of
+/// messages, or sends them in an order that no closed form has.
+pub(super) type Does = Option<(For, Form)>;
+
 /// A line of a library's table: number or name of the setting, the name that is shown, the numbers of ranks that it is for, and its
-/// closed form for a number of ranks.
-pub(super) type Row = (&'static str, &'static str, For, fn(usize) -> Option<Form>);
+/// closed form.
+pub(super) type Row = (&'static str, &'static str, For, Does);
 
 /// Returns the algorithms of a table for so many ranks.
-pub(super) fn of_rows(collective: Collective, rows: &[Row], ranks: usize) -> Vec<Algorithm> {
-    let algorithm = |&(value, name, holds, form): &Row| {
-        let form = form(ranks).filter(|f| f.stages(ranks, 1).is_ok());
+pub(super) fn of_rows(
+    collective: Collective,
+    rows: impl IntoIterator<Item = Row>,
+    ranks: usize,
+) -> Vec<Algorithm> {
+    let algorithm = |(value, name, holds, does): Row| {
+        let form = does.filter(|(among, _)| among.holds(ranks)).map(|(_, form)| form);
+        let form = form.filter(|f| f.stages(ranks, 1).is_ok());
         let (name, value) = (name.to_owned(), value.to_owned());
         let scatters = matches!(form, Some(Form::Rabenseifner | Form::RabenseifnerReduce));
         let least = if scatters { 8 * ranks as u64 } else { 0 };
         holds.holds(ranks).then_some(Algorithm { collective, name, value, form, calls: &[], least })
     };
-    rows.iter().filter_map(algorithm).collect()
+    rows.into_iter().filter_map(algorithm).collect()
 }
-
-/// A closed form for any number of ranks.
-macro_rules! always {
-    ($form:expr) => {
-        |_| Some($form)
-    };
-}
-/// No closed form: the algorithm is not made of messages, or sends them in an order that no closed form has.
-macro_rules! never {
-    () => {
-        |_| None
-    };
-}
-/// A closed form for two ranks only.
-macro_rules! of_two {
-    ($form:expr) => {
-        |ranks| (ranks == 2).then_some($form)
-    };
-}
-pub(super) use {always, never, of_two};

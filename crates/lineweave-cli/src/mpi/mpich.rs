@@ -1,7 +1,8 @@
 //! MPICH's algorithms by name, as its control variables take them. CH4's own collectives are switched off to force another algorithm:
 //! MPICH asks them first, and where all ranks are on one node they use shared memory without messages.
 
-use super::algorithm::{always, never, of_rows, Algorithm, For, Row};
+use super::algorithm::For::{self, All, Powers};
+use super::algorithm::{of_rows, Algorithm, Does};
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::Form;
@@ -9,59 +10,49 @@ use lineweave_lab::models::Form;
 /// The collectives of CH4's shared memory, without messages.
 const SHARED: &str = "release_gather";
 
-fn rows(collective: Collective) -> &'static [Row] {
+fn rows(collective: Collective) -> &'static [(&'static str, For, Does)] {
     match collective {
         Collective::Barrier => &[
-            ("k_dissemination", "k_dissemination", For::All, always!(Form::DisseminationBarrier)),
-            ("recexch", "recexch", For::All, |n| n.is_power_of_two().then_some(Form::DisseminationBarrier)),
-            (SHARED, SHARED, For::All, never!()),
+            ("k_dissemination", All, Some((All, Form::DisseminationBarrier))),
+            ("recexch", All, Some((Powers, Form::DisseminationBarrier))),
+            (SHARED, All, None),
         ],
         Collective::Bcast => &[
-            ("binomial", "binomial", For::All, always!(Form::BinomialBcast)),
-            (
-                "scatter_recursive_doubling_allgather",
-                "scatter_recursive_doubling_allgather",
-                For::Powers,
-                always!(Form::ScatterDoublingBcast),
-            ),
-            ("scatter_ring_allgather", "scatter_ring_allgather", For::All, always!(Form::ScatterRingBcast)),
-            ("tree", "tree", For::All, always!(Form::TreeBcast { degree: 2 })),
-            ("pipelined_tree", "pipelined_tree", For::All, never!()),
-            (SHARED, SHARED, For::All, never!()),
+            ("binomial", All, Some((All, Form::BinomialBcast))),
+            ("scatter_recursive_doubling_allgather", Powers, Some((All, Form::ScatterDoublingBcast))),
+            ("scatter_ring_allgather", All, Some((All, Form::ScatterRingBcast))),
+            ("tree", All, Some((All, Form::TreeBcast { degree: 2 }))),
+            ("pipelined_tree", All, None),
+            (SHARED, All, None),
         ],
         Collective::Reduce => &[
-            ("binomial", "binomial", For::All, always!(Form::BinomialReduce)),
-            ("reduce_scatter_gather", "reduce_scatter_gather", For::All, always!(Form::RabenseifnerReduce)),
-            (SHARED, SHARED, For::All, never!()),
+            ("binomial", All, Some((All, Form::BinomialReduce))),
+            ("reduce_scatter_gather", All, Some((All, Form::RabenseifnerReduce))),
+            (SHARED, All, None),
         ],
         Collective::Allreduce => &[
-            ("recursive_doubling", "recursive_doubling", For::All, always!(Form::DoublingAllreduce)),
-            ("recursive_multiplying", "recursive_multiplying", For::All, never!()),
-            ("reduce_scatter_allgather", "reduce_scatter_allgather", For::All, always!(Form::Rabenseifner)),
-            ("tree", "tree", For::All, never!()),
-            ("recexch", "recexch", For::All, always!(Form::DoublingAllreduce)),
-            ("ring", "ring", For::All, always!(Form::RingAllreduce)),
-            (
-                "k_reduce_scatter_allgather",
-                "k_reduce_scatter_allgather",
-                For::All,
-                always!(Form::Rabenseifner),
-            ),
-            (SHARED, SHARED, For::All, never!()),
+            ("recursive_doubling", All, Some((All, Form::DoublingAllreduce))),
+            ("recursive_multiplying", All, None),
+            ("reduce_scatter_allgather", All, Some((All, Form::Rabenseifner))),
+            ("tree", All, None),
+            ("recexch", All, Some((All, Form::DoublingAllreduce))),
+            ("ring", All, Some((All, Form::RingAllreduce))),
+            ("k_reduce_scatter_allgather", All, Some((All, Form::Rabenseifner))),
+            (SHARED, All, None),
         ],
         Collective::Allgather => &[
-            ("brucks", "brucks", For::All, always!(Form::BruckAllgather)),
-            ("k_brucks", "k_brucks", For::All, always!(Form::BruckAllgather)),
-            ("recursive_doubling", "recursive_doubling", For::Powers, always!(Form::DoublingAllgather)),
-            ("ring", "ring", For::All, always!(Form::RingAllgather)),
-            ("recexch_doubling", "recexch_doubling", For::All, always!(Form::DoublingAllgather)),
-            ("recexch_halving", "recexch_halving", For::All, always!(Form::DoublingAllgather)),
+            ("brucks", All, Some((All, Form::BruckAllgather))),
+            ("k_brucks", All, Some((All, Form::BruckAllgather))),
+            ("recursive_doubling", Powers, Some((All, Form::DoublingAllgather))),
+            ("ring", All, Some((All, Form::RingAllgather))),
+            ("recexch_doubling", All, Some((All, Form::DoublingAllgather))),
+            ("recexch_halving", All, Some((All, Form::DoublingAllgather))),
         ],
         Collective::Alltoall => &[
-            ("brucks", "brucks", For::All, always!(Form::BruckAlltoall)),
-            ("k_brucks", "k_brucks", For::All, always!(Form::BruckAlltoall)),
-            ("pairwise", "pairwise", For::All, always!(Form::PairwiseAlltoall)),
-            ("scattered", "scattered", For::All, always!(Form::PairwiseAlltoall)),
+            ("brucks", All, Some((All, Form::BruckAlltoall))),
+            ("k_brucks", All, Some((All, Form::BruckAlltoall))),
+            ("pairwise", All, Some((All, Form::PairwiseAlltoall))),
+            ("scattered", All, Some((All, Form::PairwiseAlltoall))),
         ],
         _ => &[],
     }
@@ -69,7 +60,11 @@ fn rows(collective: Collective) -> &'static [Row] {
 
 /// Returns the algorithms of a collective.
 pub(super) fn algorithms(collective: Collective, ranks: usize) -> Vec<Algorithm> {
-    let mut all = of_rows(collective, rows(collective), ranks);
+    let mut all = of_rows(
+        collective,
+        rows(collective).iter().map(|&(name, ranks, does)| (name, name, ranks, does)),
+        ranks,
+    );
     // MPICH makes the shared memory of these by an allreduce, which fails where an algorithm is forced that is not for its length.
     for algorithm in all.iter_mut().filter(|_| collective != Collective::Allreduce) {
         algorithm.calls = &[Collective::Allreduce];

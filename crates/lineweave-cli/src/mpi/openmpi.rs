@@ -1,6 +1,7 @@
 //! Open MPI's component `tuned`: its algorithms by number, as `ompi_info --param coll tuned` lists them.
 
-use super::algorithm::{always, never, of_rows, of_two, Algorithm, For, Row};
+use super::algorithm::For::{All, Even, Powers, Two, UpTo};
+use super::algorithm::{of_rows, Algorithm, Row};
 use crate::bench::installed::Mpi;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
@@ -13,60 +14,60 @@ const PAIR: Form = Form::DisseminationBarrier;
 fn rows(collective: Collective) -> &'static [Row] {
     match collective {
         Collective::Barrier => &[
-            ("1", "linear", For::All, always!(Form::FlatBarrier)),
-            ("2", "double_ring", For::All, always!(Form::DoubleRingBarrier)),
-            ("3", "recursive_doubling", For::All, |n| n.is_power_of_two().then_some(PAIR)),
-            ("4", "bruck", For::All, always!(PAIR)),
-            ("5", "two_proc", For::Two, always!(PAIR)),
-            ("6", "tree", For::All, always!(Form::BinomialBarrier)),
+            ("1", "linear", All, Some((All, Form::FlatBarrier))),
+            ("2", "double_ring", All, Some((All, Form::DoubleRingBarrier))),
+            ("3", "recursive_doubling", All, Some((Powers, PAIR))),
+            ("4", "bruck", All, Some((All, PAIR))),
+            ("5", "two_proc", Two, Some((All, PAIR))),
+            ("6", "tree", All, Some((All, Form::BinomialBarrier))),
         ],
         Collective::Bcast => &[
-            ("1", "basic_linear", For::All, always!(Form::FlatBcast)),
+            ("1", "basic_linear", All, Some((All, Form::FlatBcast))),
             // Open MPI uses four chains.
-            ("2", "chain", For::All, |n| (n <= 5).then_some(Form::TreeBcast { degree: 4 })),
-            ("3", "pipeline", For::All, always!(Form::TreeBcast { degree: 1 })),
-            ("4", "split_binary_tree", For::All, never!()),
-            ("5", "binary_tree", For::All, always!(Form::TreeBcast { degree: 2 })),
-            ("6", "binomial", For::All, always!(Form::BinomialBcast)),
-            ("7", "knomial", For::All, always!(Form::KnomialBcast { radix: 4 })),
-            ("8", "scatter_allgather", For::All, always!(Form::ScatterDoublingBcast)),
-            ("9", "scatter_allgather_ring", For::All, always!(Form::ScatterRingBcast)),
+            ("2", "chain", All, Some((UpTo(5), Form::TreeBcast { degree: 4 }))),
+            ("3", "pipeline", All, Some((All, Form::TreeBcast { degree: 1 }))),
+            ("4", "split_binary_tree", All, None),
+            ("5", "binary_tree", All, Some((All, Form::TreeBcast { degree: 2 }))),
+            ("6", "binomial", All, Some((All, Form::BinomialBcast))),
+            ("7", "knomial", All, Some((All, Form::KnomialBcast { radix: 4 }))),
+            ("8", "scatter_allgather", All, Some((All, Form::ScatterDoublingBcast))),
+            ("9", "scatter_allgather_ring", All, Some((All, Form::ScatterRingBcast))),
         ],
         Collective::Reduce => &[
-            ("1", "linear", For::All, always!(Form::FlatReduce)),
-            ("2", "chain", For::All, |n| (n <= 5).then_some(Form::TreeReduce { degree: 4 })),
-            ("3", "pipeline", For::All, always!(Form::TreeReduce { degree: 1 })),
-            ("4", "binary", For::All, always!(Form::TreeReduce { degree: 2 })),
-            ("5", "binomial", For::All, always!(Form::BinomialReduce)),
-            ("6", "in-order_binary", For::All, always!(Form::TreeReduce { degree: 2 })),
-            ("7", "rabenseifner", For::All, always!(Form::RabenseifnerReduce)),
-            ("8", "knomial", For::All, always!(Form::KnomialReduce { radix: 4 })),
+            ("1", "linear", All, Some((All, Form::FlatReduce))),
+            ("2", "chain", All, Some((UpTo(5), Form::TreeReduce { degree: 4 }))),
+            ("3", "pipeline", All, Some((All, Form::TreeReduce { degree: 1 }))),
+            ("4", "binary", All, Some((All, Form::TreeReduce { degree: 2 }))),
+            ("5", "binomial", All, Some((All, Form::BinomialReduce))),
+            ("6", "in-order_binary", All, Some((All, Form::TreeReduce { degree: 2 }))),
+            ("7", "rabenseifner", All, Some((All, Form::RabenseifnerReduce))),
+            ("8", "knomial", All, Some((All, Form::KnomialReduce { radix: 4 }))),
         ],
         Collective::Allreduce => &[
-            ("1", "basic_linear", For::All, of_two!(Form::ReduceBcast)),
-            ("2", "nonoverlapping", For::All, always!(Form::ReduceBcast)),
-            ("3", "recursive_doubling", For::All, always!(Form::DoublingAllreduce)),
-            ("4", "ring", For::All, always!(Form::RingAllreduce)),
-            ("5", "segmented_ring", For::All, always!(Form::RingAllreduce)),
-            ("6", "rabenseifner", For::All, always!(Form::Rabenseifner)),
-            ("7", "allgather_reduce", For::All, never!()),
+            ("1", "basic_linear", All, Some((Two, Form::ReduceBcast))),
+            ("2", "nonoverlapping", All, Some((All, Form::ReduceBcast))),
+            ("3", "recursive_doubling", All, Some((All, Form::DoublingAllreduce))),
+            ("4", "ring", All, Some((All, Form::RingAllreduce))),
+            ("5", "segmented_ring", All, Some((All, Form::RingAllreduce))),
+            ("6", "rabenseifner", All, Some((All, Form::Rabenseifner))),
+            ("7", "allgather_reduce", All, None),
         ],
         Collective::Allgather => &[
-            ("1", "linear", For::All, always!(Form::GatherBcast)),
-            ("2", "bruck", For::All, always!(Form::BruckAllgather)),
-            ("3", "recursive_doubling", For::Powers, always!(Form::DoublingAllgather)),
-            ("4", "ring", For::All, always!(Form::RingAllgather)),
-            ("5", "neighbor", For::Even, always!(Form::NeighbourAllgather)),
-            ("6", "two_proc", For::Two, always!(Form::RingAllgather)),
-            ("7", "sparbit", For::All, never!()),
-            ("8", "direct-messaging", For::All, never!()),
+            ("1", "linear", All, Some((All, Form::GatherBcast))),
+            ("2", "bruck", All, Some((All, Form::BruckAllgather))),
+            ("3", "recursive_doubling", Powers, Some((All, Form::DoublingAllgather))),
+            ("4", "ring", All, Some((All, Form::RingAllgather))),
+            ("5", "neighbor", Even, Some((All, Form::NeighbourAllgather))),
+            ("6", "two_proc", Two, Some((All, Form::RingAllgather))),
+            ("7", "sparbit", All, None),
+            ("8", "direct-messaging", All, None),
         ],
         Collective::Alltoall => &[
-            ("1", "linear", For::All, always!(Form::PairwiseAlltoall)),
-            ("2", "pairwise", For::All, always!(Form::PairwiseAlltoall)),
-            ("3", "modified_bruck", For::All, always!(Form::BruckAlltoall)),
-            ("4", "linear_sync", For::All, always!(Form::PairwiseAlltoall)),
-            ("5", "two_proc", For::Two, always!(Form::PairwiseAlltoall)),
+            ("1", "linear", All, Some((All, Form::PairwiseAlltoall))),
+            ("2", "pairwise", All, Some((All, Form::PairwiseAlltoall))),
+            ("3", "modified_bruck", All, Some((All, Form::BruckAlltoall))),
+            ("4", "linear_sync", All, Some((All, Form::PairwiseAlltoall))),
+            ("5", "two_proc", Two, Some((All, Form::PairwiseAlltoall))),
         ],
         _ => &[],
     }
@@ -75,7 +76,7 @@ fn rows(collective: Collective) -> &'static [Row] {
 /// Returns the algorithms of a collective that this installation lists itself, or all of the table where it cannot be
 /// asked.
 pub(super) fn algorithms(mpi: &Mpi, collective: Collective, ranks: usize) -> Vec<Algorithm> {
-    let mut all = of_rows(collective, rows(collective), ranks);
+    let mut all = of_rows(collective, rows(collective).iter().copied(), ranks);
     if let Some(listed) = listed(mpi) {
         all.retain_mut(|algorithm| {
             match listed.get(&(collective.name().to_owned(), algorithm.value.clone())) {
@@ -150,14 +151,14 @@ mod tests {
     #[test]
     fn algorithms_are_for_their_ranks() {
         let names = |ranks| {
-            let all = of_rows(Collective::Allgather, rows(Collective::Allgather), ranks);
+            let all = of_rows(Collective::Allgather, rows(Collective::Allgather).iter().copied(), ranks);
             all.iter().map(|a| a.value.clone()).collect::<Vec<_>>().join("")
         };
         assert_eq!(
             (names(2).as_str(), names(3).as_str(), names(6).as_str()),
             ("12345678", "12478", "124578")
         );
-        let bcast = of_rows(Collective::Bcast, rows(Collective::Bcast), 6);
+        let bcast = of_rows(Collective::Bcast, rows(Collective::Bcast).iter().copied(), 6);
         let form = |value: &str| bcast.iter().find(|a| a.value == value).and_then(|a| a.form);
         assert_eq!((form("8"), form("6"), form("2")), (None, Some(Form::BinomialBcast), None));
     }
