@@ -36,65 +36,65 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn good(what: &'static str, found: impl Into<String>) -> Finding {
-        Finding { what, verdict: Verdict::Good, found: found.into(), advice: String::new() }
+    fn good(found: impl Into<String>) -> Finding {
+        Finding { what: "", verdict: Verdict::Good, found: found.into(), advice: String::new() }
     }
 
-    fn advice(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
-        Finding { what, verdict: Verdict::Advice, found: found.into(), advice: advice.into() }
+    fn advice(found: impl Into<String>, advice: impl Into<String>) -> Finding {
+        Finding { what: "", verdict: Verdict::Advice, found: found.into(), advice: advice.into() }
     }
 
     /// Returns the finding for an environment variable that has no effect.
     pub fn of_setting(warning: &Warning) -> Finding {
-        Finding::advice("settings", warning.to_string(), "correct its name or value, or unset it")
+        Finding {
+            what: "settings",
+            ..Finding::advice(warning.to_string(), "correct its name or value, or unset it")
+        }
     }
 
-    fn problem(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
-        Finding { what, verdict: Verdict::Problem, found: found.into(), advice: advice.into() }
+    fn problem(found: impl Into<String>, advice: impl Into<String>) -> Finding {
+        Finding { what: "", verdict: Verdict::Problem, found: found.into(), advice: advice.into() }
     }
 }
 
 /// Runs all checks.
 pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
     let limit = |resource| getrlimit(resource);
-    vec![
-        levels(node),
-        shared_memory(&node.kernel),
-        ranks_death(&node.kernel),
-        wakes(&node.kernel),
-        memory(node, settings),
-        address_space(node, settings, limit(Resource::As)),
-        descriptors(limit(Resource::Nofile)),
-        copies(&node.kernel),
-        near(&node.kernel),
-        quota(&node.usable),
-        binding(&node.usable, settings),
-        huge_pages(&node.kernel),
-        clock(&node.kernel),
-        stale(),
-        profile(node, settings),
-        kept_plans(node, settings),
-    ]
+    let all = [
+        ("topology", levels(node)),
+        ("shared memory", shared_memory(&node.kernel)),
+        ("notice of dead processes", ranks_death(&node.kernel)),
+        ("waking sleepers", wakes(&node.kernel)),
+        ("memory", memory(node, settings)),
+        ("address space (ulimit -v)", address_space(node, settings, limit(Resource::As))),
+        ("open files (ulimit -n)", descriptors(limit(Resource::Nofile))),
+        ("cross-memory attach", copies(&node.kernel)),
+        ("memory of ranks", near(&node.kernel)),
+        ("CPU time", quota(&node.usable)),
+        ("binding", binding(&node.usable, settings)),
+        ("huge pages for shared memory", huge_pages(&node.kernel)),
+        ("clock for measuring", clock(&node.kernel)),
+        ("teams left behind", stale()),
+        ("profile", profile(node, settings)),
+        ("kept plans", kept_plans(node, settings)),
+    ];
+    all.map(|(what, finding)| Finding { what, ..finding }).into()
 }
 
 fn levels(node: &NodeInfo) -> Finding {
-    const WHAT: &str = "topology";
     match node.hardware.reader {
         "mask" => Finding::advice(
-            WHAT,
             "/sys lists no CPU: CPUs are those of the affinity mask, and which of them share a cache is not known",
             "mount /sys in the container, or describe the machine, such as LINEWEAVE_TOPOLOGY=\"pack:1 l3:1 core:8 pu:2\"",
         ),
-        reader => Finding::good(WHAT, format!("read by {reader}")),
+        reader => Finding::good(format!("read by {reader}")),
     }
 }
 
 fn shared_memory(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "shared memory";
     match kernel.memfd {
-        true => Finding::good(WHAT, "memfd_create works; /dev/shm is not used, whatever its size"),
+        true => Finding::good("memfd_create works; /dev/shm is not used, whatever its size"),
         false => Finding::problem(
-            WHAT,
             "memfd_create is refused",
             "teams cannot be made: Linux 3.17 is needed, and a container's seccomp filter must allow memfd_create",
         ),
@@ -102,11 +102,9 @@ fn shared_memory(kernel: &Kernel) -> Finding {
 }
 
 fn ranks_death(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "notice of dead processes";
     match kernel.pidfd {
-        true => Finding::good(WHAT, "pidfd_open works: a rank's death is an error on all others within a second"),
+        true => Finding::good("pidfd_open works: a rank's death is an error on all others within a second"),
         false => Finding::advice(
-            WHAT,
             "pidfd_open is refused",
             "set LINEWEAVE_TIMEOUT so that ranks do not wait for a dead one for ever, or allow pidfd_open (Linux 5.3)",
         ),
@@ -114,11 +112,9 @@ fn ranks_death(kernel: &Kernel) -> Finding {
 }
 
 fn wakes(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "waking sleepers";
     match kernel.membarrier_global {
-        true => Finding::good(WHAT, "membarrier works: only who sleeps pays for being woken"),
+        true => Finding::good("membarrier works: only who sleeps pays for being woken"),
         false => Finding::advice(
-            WHAT,
             "membarrier is refused: every flag that is set pays a fence",
             "allow membarrier in the container's seccomp filter (Linux 4.16)",
         ),
@@ -132,70 +128,61 @@ fn team_bytes(node: &NodeInfo, settings: &Settings) -> (usize, u64) {
 }
 
 fn memory(node: &NodeInfo, settings: &Settings) -> Finding {
-    const WHAT: &str = "memory";
     let (ranks, need) = team_bytes(node, settings);
     let found = format!("{}; a team of {ranks} takes {}", node.memory, approximate(need));
     match node.memory.available_bytes {
         Some(available) if available < need => Finding::problem(
-            WHAT,
             found,
             "raise the container's memory limit, free memory, or set LINEWEAVE_BOX_BYTES lower",
         ),
         Some(available) if available < 4 * need => {
-            Finding::advice(WHAT, found, "few teams of that size fit; LINEWEAVE_BOX_BYTES makes them smaller")
+            Finding::advice(found, "few teams of that size fit; LINEWEAVE_BOX_BYTES makes them smaller")
         }
-        _ => Finding::good(WHAT, found),
+        _ => Finding::good(found),
     }
 }
 
 fn address_space(node: &NodeInfo, settings: &Settings, limit: Rlimit) -> Finding {
-    const WHAT: &str = "address space (ulimit -v)";
     let (ranks, need) = team_bytes(node, settings);
     match limit.current {
-        None => Finding::good(WHAT, "unlimited"),
+        None => Finding::good("unlimited"),
         Some(bytes) if bytes < need => Finding::problem(
-            WHAT,
             format!("{}; a team of {ranks} maps {}", approximate(bytes), approximate(need)),
             "ulimit -v unlimited",
         ),
-        Some(bytes) => Finding::good(WHAT, approximate(bytes)),
+        Some(bytes) => Finding::good(approximate(bytes)),
     }
 }
 
 fn descriptors(limit: Rlimit) -> Finding {
-    const WHAT: &str = "open files (ulimit -n)";
     match limit.current {
         Some(n) if n < 256 => Finding::advice(
-            WHAT,
             n.to_string(),
             "each team takes a descriptor, and watching over other processes one a peer: ulimit -n 1024",
         ),
-        Some(n) => Finding::good(WHAT, n.to_string()),
-        None => Finding::good(WHAT, "unlimited"),
+        Some(n) => Finding::good(n.to_string()),
+        None => Finding::good("unlimited"),
     }
 }
 
 fn copies(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "cross-memory attach";
     let found = format!("allowed for {}", kernel.cross_memory.about());
     let advice = "large messages between processes are copied twice, through the team's memory; \
                   `sysctl kernel.yama.ptrace_scope=0`, or --cap-add SYS_PTRACE for a container, would allow one copy";
     match (kernel.cross_memory, kernel.seccomp_filter) {
-        (CrossMemory::SameUser, false) => Finding::good(WHAT, found),
+        (CrossMemory::SameUser, false) => Finding::good(found),
         (CrossMemory::SameUser, true) => {
-            Finding::good(WHAT, format!("{found}, unless the seccomp filter in force refuses it"))
+            Finding::good(format!("{found}, unless the seccomp filter in force refuses it"))
         }
-        _ => Finding::advice(WHAT, found, advice),
+        _ => Finding::advice(found, advice),
     }
 }
 
 fn near(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "memory of ranks";
     let found = kernel.near.to_string();
     match kernel.near {
-        Near::OneNode | Near::Asked => Finding::good(WHAT, found),
+        Near::OneNode | Near::Asked => Finding::good(found),
         Near::Refused { .. } => Finding::advice(
-            WHAT,
             found,
             "start programs without a policy for memory, or allow mbind in the container (--cap-add SYS_NICE)",
         ),
@@ -203,11 +190,9 @@ fn near(kernel: &Kernel) -> Finding {
 }
 
 fn quota(usable: &UsableCpus) -> Finding {
-    const WHAT: &str = "CPU time";
     match usable.quota {
-        None => Finding::good(WHAT, format!("no quota on {} CPUs", usable.cpus.len())),
+        None => Finding::good(format!("no quota on {} CPUs", usable.cpus.len())),
         Some(quota) if quota < usable.cpus.len() as f64 => Finding::advice(
-            WHAT,
             format!("a quota of {quota:.2} CPUs on {}", usable.cpus.len()),
             format!(
                 "ranks that wait actively use it up, and all stand still until the next period: run at most {} \
@@ -215,59 +200,51 @@ fn quota(usable: &UsableCpus) -> Finding {
                 usable.effective
             ),
         ),
-        Some(quota) => Finding::good(WHAT, format!("a quota of {quota:.2} CPUs, enough for all")),
+        Some(quota) => Finding::good(format!("a quota of {quota:.2} CPUs, enough for all")),
     }
 }
 
 fn binding(usable: &UsableCpus, settings: &Settings) -> Finding {
-    const WHAT: &str = "binding";
     let cpus = format_cpu_list(&usable.cpus);
     match &settings.bind {
         Bind::None => Finding::advice(
-            WHAT,
             "none (LINEWEAVE_BIND=none)",
             "ranks that the scheduler moves wait for each other's caches: unset LINEWEAVE_BIND",
         ),
         Bind::Cpus(wanted) => {
             let vain: Vec<usize> = wanted.iter().copied().filter(|c| !usable.cpus.contains(c)).collect();
             match vain.as_slice() {
-                [] => Finding::good(WHAT, format!("LINEWEAVE_BIND={}", format_cpu_list(wanted))),
+                [] => Finding::good(format!("LINEWEAVE_BIND={}", format_cpu_list(wanted))),
                 _ => Finding::problem(
-                    WHAT,
                     format!("LINEWEAVE_BIND names CPUs that cannot be used: {}", format_cpu_list(&vain)),
                     format!("name some of {cpus}"),
                 ),
             }
         }
-        _ => Finding::good(WHAT, format!("a CPU each, of {cpus}")),
+        _ => Finding::good(format!("a CPU each, of {cpus}")),
     }
 }
 
 fn huge_pages(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "huge pages for shared memory";
     match kernel.pages.transparent_shared.as_deref() {
-        Some(mode @ ("always" | "advise" | "within_size" | "force")) => Finding::good(WHAT, mode),
+        Some(mode @ ("always" | "advise" | "within_size" | "force")) => Finding::good(mode),
         Some(mode) => Finding::advice(
-            WHAT,
             format!("transparent huge pages for shared memory: {mode}"),
             "large messages touch more pages than they need to; \
              `echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled` as root",
         ),
-        None => Finding::good(WHAT, "this kernel does not say"),
+        None => Finding::good("this kernel does not say"),
     }
 }
 
 fn clock(kernel: &Kernel) -> Finding {
-    const WHAT: &str = "clock for measuring";
     match (kernel.invariant_tsc, kernel.hypervisor) {
-        (true, false) => Finding::good(WHAT, "the time stamp counter, at one rate"),
+        (true, false) => Finding::good("the time stamp counter, at one rate"),
         (true, true) => Finding::advice(
-            WHAT,
             "the time stamp counter, on a virtual machine",
             "the host can take CPUs away and move them: measure twice, and believe intervals more than medians",
         ),
         (false, _) => Finding::advice(
-            WHAT,
             "the time stamp counter does not keep one rate",
             "the kernel's clock is used instead, so short times are measured in longer batches",
         ),
@@ -276,7 +253,6 @@ fn clock(kernel: &Kernel) -> Finding {
 
 /// Checks for teams that have failed and whose memory is still held by a process.
 fn stale() -> Finding {
-    const WHAT: &str = "teams left behind";
     let mut teams = who::teams(None).unwrap_or_default();
     // A team and its communicators share one memory, so each is counted once.
     teams.retain(|t| t.failed.is_some() || t.at == 0);
@@ -293,12 +269,8 @@ fn stale() -> Finding {
         })
         .collect();
     match hung.as_slice() {
-        [] => Finding::good(
-            WHAT,
-            format!("none; {} running, and memory ends with the last process", teams.len()),
-        ),
+        [] => Finding::good(format!("none; {} running, and memory ends with the last process", teams.len())),
         _ => Finding::problem(
-            WHAT,
             hung.join("; "),
             "a rank of it is lost: `lineweave who` says which; end the processes that are named",
         ),
@@ -306,44 +278,39 @@ fn stale() -> Finding {
 }
 
 fn profile(node: &NodeInfo, settings: &Settings) -> Finding {
-    const WHAT: &str = "profile";
     match Tuning::load(settings, &node.hardware, &node.fingerprint) {
         Ok(Tuning { aside: Some(line), .. }) => {
-            Finding::problem(WHAT, line, "do as it says; until then plans are chosen without that file")
+            Finding::problem(line, "do as it says; until then plans are chosen without that file")
         }
         Ok(Tuning { origin: origin @ Origin::Profile { .. }, choices: Some(_), .. }) => {
-            Finding::good(WHAT, origin.to_string())
+            Finding::good(origin.to_string())
         }
         Ok(Tuning { origin: origin @ Origin::Profile { .. }, .. }) => Finding::advice(
-            WHAT,
             format!("{origin}, without measured choices"),
             "`lineweave tune` measures what the model cannot know",
         ),
         Ok(Tuning { origin: origin @ Origin::Costs { .. }, .. }) => Finding::advice(
-            WHAT,
             origin.to_string(),
             "on this machine itself `lineweave tune` measures its own, in about a minute",
         ),
         Ok(Tuning { origin: Origin::Machine { name, why }, .. }) => Finding::advice(
-            WHAT,
             format!("none; plans are chosen for {name} ({why})"),
             "run `lineweave tune`, which takes about a minute",
         ),
         Err(e) => {
             let text = e.to_string();
             let (found, advice) = text.rsplit_once("; ").unwrap_or((&text, "measure with `lineweave tune`"));
-            Finding::problem(WHAT, found, advice)
+            Finding::problem(found, advice)
         }
     }
 }
 
 fn kept_plans(node: &NodeInfo, settings: &Settings) -> Finding {
-    const WHAT: &str = "kept plans";
     let about = Tuning::load(settings, &node.hardware, &node.fingerprint).map(|tuning| tuning.about_kept());
     match about {
-        Ok(Ok(about)) => Finding::good(WHAT, about),
-        Ok(Err(why)) => Finding::advice(WHAT, why, "remove it; programs choose anew until it is there again"),
-        Err(_) => Finding::good(WHAT, "none: the profile cannot be used".to_owned()),
+        Ok(Ok(about)) => Finding::good(about),
+        Ok(Err(why)) => Finding::advice(why, "remove it; programs choose anew until it is there again"),
+        Err(_) => Finding::good("none: the profile cannot be used".to_owned()),
     }
 }
 
