@@ -29,7 +29,6 @@ pub use machines::load as load_machine;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use commands::lab::Experiment;
 use commands::run::launcher;
 use commands::Command;
 use console::style;
@@ -55,12 +54,7 @@ struct Cli {
 
 /// Returns the definition of the arguments.
 fn command() -> clap::Command {
-    // Experiments that moved into the laboratory are still accepted without `lab`, but shown only with it.
-    let formerly = Experiment::augment_subcommands(clap::Command::new(""));
-    let hide = |command: clap::Command, old: &clap::Command| {
-        command.mut_subcommand(old.get_name(), |old| old.hide(true))
-    };
-    commands::examples::add(commands::by_task(formerly.get_subcommands().fold(Cli::command(), hide)))
+    commands::examples::add(commands::by_task(Cli::command()))
 }
 
 /// The command line of `run` alone. It starts every rank of an MPI program, and defining all commands would take longer than the rest of

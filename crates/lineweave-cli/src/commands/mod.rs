@@ -101,9 +101,6 @@ pub enum Command {
     /// Be one rank of a team that another lineweave started
     #[command(hide = true)]
     RankJob(rank_job::Arguments),
-    /// An experiment of the laboratory by its old name
-    #[command(flatten)]
-    Formerly(lab::Experiment),
 }
 
 impl Command {
@@ -131,7 +128,6 @@ impl Command {
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
             Command::RankJob(arguments) => rank_job::run(arguments, session),
-            Command::Formerly(experiment) => experiment.run_by_old_name(session),
         }
     }
 }

@@ -11,19 +11,6 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn experiments_are_found_by_their_old_names_which_say_the_new_ones() {
-    let scratch = Scratch::new();
-    let asked = ["papers", "luczynski"];
-    let now = scratch.run(&[&["lab"], &asked[..]].concat()).accepted();
-    let once = scratch.run(&asked);
-    assert_eq!(once.err, "lineweave: warning: `lineweave papers` is `lineweave lab papers` now\n");
-    assert_eq!(once.out, now);
-    for name in ["simulate", "models", "optimise", "what-if"] {
-        scratch.run(&[name, "--help"]).accepted();
-    }
-}
-
-#[test]
 fn all_algorithms_are_ranked() {
     let scratch = Scratch::new();
     let arguments =

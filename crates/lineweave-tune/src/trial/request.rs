@@ -14,7 +14,6 @@ pub struct Way {
     /// Name of the algorithm.
     pub algorithm: String,
     /// Its parameters.
-    #[serde(default)]
     pub params: Params,
     /// Bytes of a window.
     pub window: usize,
@@ -63,23 +62,18 @@ pub struct Trial {
     /// Message length in bytes, a multiple of 8; of blocks that differ the longest.
     pub bytes: usize,
     /// The root, where there is one.
-    #[serde(default)]
     pub root: usize,
     /// Bytes that each rank gives to each, row by row, for an alltoall by a named algorithm; empty where all give `bytes`.
-    #[serde(default)]
     pub lengths: Vec<usize>,
     /// Buffers.
     pub buffers: Buffers,
     /// The algorithm, when it is not to be the library's own choice.
     pub way: Option<Way>,
     /// The way of the bytes, when it is not to be the library's own choice.
-    #[serde(default)]
     pub path: Option<DataPath>,
     /// Way in which ranks wait, when it is not to be as they were set up.
-    #[serde(default)]
     pub wait: Option<Wait>,
     /// Follow each call with a barrier, so that no call overlaps with the next; the time of both counts.
-    #[serde(default)]
     pub apart: bool,
     /// Compare the answer with what it must be before timing.
     pub check: bool,
@@ -105,10 +99,8 @@ pub struct Outcome {
     /// `forced`, `measured` or `predicted`: why that algorithm.
     pub because: String,
     /// True if it reached other ranks' buffers.
-    #[serde(default)]
     pub direct: bool,
     /// True if ranks reach each other's memory by cross-memory attach.
-    #[serde(default)]
     pub cross_memory: bool,
 }
 

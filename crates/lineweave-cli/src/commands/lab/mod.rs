@@ -31,7 +31,7 @@ pub struct Arguments {
 
 /// The experiments of the laboratory.
 #[derive(Subcommand, Debug)]
-pub enum Experiment {
+enum Experiment {
     /// Simulate plans, with contention, on a described machine
     Simulate(Box<simulate::Arguments>),
     /// Compare published models: what each predicts for each algorithm, and how wrong it is
@@ -48,40 +48,15 @@ pub enum Experiment {
     Reproduce(reproduce::Arguments),
 }
 
-impl Experiment {
-    fn name(&self) -> &'static str {
-        match self {
-            Experiment::Simulate(_) => "simulate",
-            Experiment::Models(_) => "models",
-            Experiment::Optimise(_) => "optimise",
-            Experiment::WhatIf(_) => "what-if",
-            Experiment::Mpi(_) => "mpi",
-            Experiment::Papers(_) => "papers",
-            Experiment::Reproduce(_) => "reproduce",
-        }
-    }
-
-    /// Runs the experiment for a user who called it without `lab`, its old name, and tells the new one.
-    pub fn run_by_old_name(&self, session: &mut Session) -> Result<(), CliError> {
-        let name = self.name();
-        session.out.warn(&format!("`lineweave {name}` is `lineweave lab {name}` now"));
-        self.run(session)
-    }
-
-    fn run(&self, session: &mut Session) -> Result<(), CliError> {
-        match self {
-            Experiment::Simulate(arguments) => simulate::run(arguments, session),
-            Experiment::Models(arguments) => models::run(arguments, session),
-            Experiment::Optimise(arguments) => optimise::run(arguments, session),
-            Experiment::WhatIf(arguments) => what_if::run(arguments, session),
-            Experiment::Mpi(arguments) => mpi::run(arguments, session),
-            Experiment::Papers(arguments) => papers::run(arguments, session),
-            Experiment::Reproduce(arguments) => reproduce::run(arguments, session),
-        }
-    }
-}
-
 /// Runs an experiment.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    arguments.experiment.run(session)
+    match &arguments.experiment {
+        Experiment::Simulate(arguments) => simulate::run(arguments, session),
+        Experiment::Models(arguments) => models::run(arguments, session),
+        Experiment::Optimise(arguments) => optimise::run(arguments, session),
+        Experiment::WhatIf(arguments) => what_if::run(arguments, session),
+        Experiment::Mpi(arguments) => mpi::run(arguments, session),
+        Experiment::Papers(arguments) => papers::run(arguments, session),
+        Experiment::Reproduce(arguments) => reproduce::run(arguments, session),
+    }
 }
