@@ -15,6 +15,7 @@ mod fitting;
 mod interrupt;
 mod capture;
 mod screen;
+mod curve;
 mod output;
 mod machines;
 mod script;

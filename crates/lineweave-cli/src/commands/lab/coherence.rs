@@ -1,6 +1,7 @@
 //! `lineweave lab what-if --coherence`: the same plans where caches agree and with message buffers, all else equal.
 
 use super::LabError;
+use crate::curve::extend;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::output::table;
@@ -8,7 +9,7 @@ use crate::session::Session;
 use lineweave_core::machine::Machine;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::coherence::{plan, readers, Times, Twins, ALGORITHMS};
-use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
+use lineweave_lab::draw::{curves_on, Axes, Panel};
 use lineweave_lab::simulate::SimulateError;
 use serde::Serialize;
 use std::path::Path;
@@ -151,18 +152,9 @@ fn print(rows: &[Row], twins: &Twins, machine: &Machine, session: &mut Session) 
 fn pictures(rows: &[Row], machine: &Machine) -> [Panel; 2] {
     let most = rows.iter().map(|row| row.ranks).max().unwrap_or(0);
     let curves = |wanted: &dyn Fn(&&Row) -> bool, x: fn(&Row) -> f64| {
-        let mut curves: Vec<Curve> = Vec::new();
+        let mut curves = Vec::new();
         for row in rows.iter().filter(wanted) {
-            let point = (x(row), row.ratio);
-            match curves.iter_mut().find(|c| c.name == row.name()) {
-                Some(curve) => curve.points.push(point),
-                None => curves.push(Curve {
-                    name: row.name(),
-                    points: vec![point],
-                    measured: false,
-                    intervals: Vec::new(),
-                }),
-            }
+            extend(&mut curves, row.name(), (x(row), row.ratio), false);
         }
         curves
     };

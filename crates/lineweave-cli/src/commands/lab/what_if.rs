@@ -4,13 +4,14 @@ use super::coherence;
 use super::subject::Subject;
 use crate::commands::draw::svg;
 use crate::commands::lab::LabError;
+use crate::curve::extend;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::question::Place;
 use crate::session::{load_machine, Session};
 use lineweave_core::machine::{Dimensions, Machine, Value};
 use lineweave_core::units::Nanos;
-use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
+use lineweave_lab::draw::{curves_on, Axes, Panel};
 use lineweave_lab::what_if::{limit, Found, Pattern, Traffic};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -212,19 +213,10 @@ fn picture(machine: &Machine, rows: &[Row]) -> String {
             ("busiest link / busiest port", (|r| r.link_share / r.port_share) as fn(&Row) -> f64),
             ("time / time where nothing waits", |r| r.slowdown),
         ] {
-            let mut curves: Vec<Curve> = Vec::new();
+            let mut curves = Vec::new();
             for row in rows.iter().filter(|r| r.pattern == pattern) {
                 let name = format!("{} in flight", row.in_flight);
-                let point = (row.ranks as f64, of(row));
-                match curves.iter_mut().find(|c| c.name == name) {
-                    Some(curve) => curve.points.push(point),
-                    None => curves.push(Curve {
-                        name,
-                        points: vec![point],
-                        measured: false,
-                        intervals: Vec::new(),
-                    }),
-                }
+                extend(&mut curves, name, (row.ranks as f64, of(row)), false);
             }
             panels.push(Panel { title: format!("{pattern}: {what}"), curves });
         }

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use super::{Figure, Section};
+use crate::curve::{curve, extend};
 use lineweave_core::model::Surface;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw::{self, Axes, Curve, Panel, Sampled, Span};
@@ -42,21 +43,14 @@ fn lines(subject: &Subject, section: &mut Section) {
         let Some(fit) = &costs.lines else { continue };
         let points = (0..=10).map(|i| f64::from(1 << i)).map(|n| (n, fit.at(n))).collect();
         let name = format!("T_N, {}", costs.level);
-        curves.push(Curve { name, points, measured: false, intervals: Vec::new() });
+        curves.push(curve(name, points, false));
     }
     // The measured points are drawn under the fitted line. Cells are of half a round trip, as the fit takes them.
     for cell in subject.profile.iter().flat_map(|p| p.probe("pingpong")) {
         let n = cell.factors.get("lines").and_then(|n| n.parse::<f64>().ok());
         let (Some(n), Some(level)) = (n, cell.factors.get("level")) else { continue };
         let (name, s) = (format!("measured, {level}"), &cell.stats);
-        let at = ((n, s.median), (n, s.ci_low, s.ci_high));
-        match curves.iter_mut().find(|c: &&mut Curve| c.name == name) {
-            Some(c) => {
-                c.points.push(at.0);
-                c.intervals.push(at.1);
-            }
-            None => curves.push(Curve { name, points: vec![at.0], measured: true, intervals: vec![at.1] }),
-        }
+        extend(&mut curves, name, (n, s.median), true).intervals.push((n, s.ci_low, s.ci_high));
         let fit =
             subject.model().levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
         if let Some(fitted) = fit.map(|f| f.at(n)).filter(|f| *f > 0.0) {

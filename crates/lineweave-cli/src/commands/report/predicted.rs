@@ -2,13 +2,15 @@
 
 use super::subject::{question, Subject, Timed};
 use super::{Figure, Section};
+use crate::curve::{curve, extend};
 use crate::error::CliError;
 use crate::session::Session;
+use lineweave_core::algorithm::spec::Named;
 use lineweave_core::plan::Params;
 use lineweave_core::select::predict;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
+use lineweave_lab::draw::{curves_on, Axes, Panel};
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 
 /// Returns the section: a scatter plot with its diagonal, and a table of the calls.
@@ -21,15 +23,12 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             ranks: t.ranks,
             bytes: t.bytes,
             team: t.team.clone(),
-            algorithm: named(&t.algorithm, &t.params),
+            algorithm: Named::new(&t.algorithm, &t.params).to_string(),
             predicted_ns: t.predicted_ns,
             measured_ns: t.measured_ns,
         });
     }
-    for t in &subject.timed {
-        let (name, params) = split(&t.algorithm);
-        pairs.push(Timed { algorithm: named(name, &params), ..t.clone() });
-    }
+    pairs.extend(subject.timed.iter().cloned());
     section.text.extend(subject.timed_by.clone());
     if let Some(record) = &subject.record {
         let mut refused = 0;
@@ -44,7 +43,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
                     ranks: row.ranks,
                     bytes: row.bytes,
                     team: row.team.clone(),
-                    algorithm: named(name, &params),
+                    algorithm: Named::new(name, &params).to_string(),
                     predicted_ns: found.predicted.0,
                     measured_ns: row.median_ns,
                 }),
@@ -81,19 +80,9 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let least = both.iter().flat_map(|p| [p.0, p.1]).fold(f64::INFINITY, f64::min);
     let most = both.iter().flat_map(|p| [p.0, p.1]).fold(0.0, f64::max);
     let line = vec![(least, least), (most, most)];
-    let mut curves =
-        vec![Curve { name: "as measured".to_owned(), points: line, measured: false, intervals: Vec::new() }];
+    let mut curves = vec![curve("as measured", line, false)];
     for p in &pairs {
-        let at = (p.measured_ns, p.predicted_ns);
-        match curves.iter_mut().find(|c| c.name == p.collective) {
-            Some(curve) => curve.points.push(at),
-            None => curves.push(Curve {
-                name: p.collective.clone(),
-                points: vec![at],
-                measured: true,
-                intervals: Vec::new(),
-            }),
-        }
+        extend(&mut curves, p.collective.clone(), (p.measured_ns, p.predicted_ns), true);
     }
     let time = |n: f64| Nanos(n).to_string();
     let panels = [Panel { title: "predicted (upwards) by measured".to_owned(), curves }];
@@ -114,11 +103,6 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let head = vec!["collective", "ranks", "message", "team", "algorithm", "predicted", "measured", "ratio"];
     section.tables.push((head, rows.collect()));
     Ok(section)
-}
-
-/// Returns an algorithm as it is printed, without its window.
-fn named(name: &str, params: &Params) -> String {
-    format!("{name} {params}").trim_end().to_owned()
 }
 
 /// Splits a text such as `exchange layout=paired` into a name and its parameters.

@@ -4,6 +4,7 @@ use super::subject::{described, question, Subject, Timed};
 use crate::error::CliError;
 use crate::session::Session;
 use indicatif::ProgressBar;
+use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::model::fit;
@@ -97,7 +98,7 @@ fn one(
         ranks,
         bytes,
         team: "simulated".to_owned(),
-        algorithm: choice.named(bytes).to_string(),
+        algorithm: Named::new(choice.algorithm, &choice.params).to_string(),
         predicted_ns: choice.predicted.0,
         measured_ns: outcome.each.nanos() * windows as f64,
     }))

@@ -1,6 +1,7 @@
 //! Tables, JSON objects and the drawing of `lineweave lab models`.
 
 use super::{because, Case};
+use crate::curve::curve;
 use crate::error::CliError;
 use crate::output::table;
 use crate::session::Session;
@@ -8,7 +9,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::closed_form::PLAYED;
-use lineweave_lab::draw::{curves, Curve, Panel};
+use lineweave_lab::draw::{curves, Panel};
 use lineweave_lab::models::cache_line::{BEST, WORST};
 use lineweave_lab::models::error::{mean_proportional, mean_relative, regret};
 use lineweave_lab::models::Estimates;
@@ -305,7 +306,7 @@ pub fn drawing(origin: &str, cases: &[Case]) -> String {
         .iter()
         .map(|row| {
             let name = row.algorithm.name;
-            let mut list: Vec<Curve> = Vec::new();
+            let mut list = Vec::new();
             let of = |case: &Case, model: &str| {
                 let row = case.rows.iter().find(|r| r.algorithm.name == name)?;
                 let p = row.predictions.iter().find(|p| p.model == model)?;
@@ -314,23 +315,13 @@ pub fn drawing(origin: &str, cases: &[Case]) -> String {
             for p in &row.predictions {
                 let points: Vec<(f64, f64)> = cases.iter().filter_map(|c| of(c, p.model)).collect();
                 if !points.is_empty() {
-                    list.push(Curve {
-                        name: p.model.to_owned(),
-                        points,
-                        measured: false,
-                        intervals: Vec::new(),
-                    });
+                    list.push(curve(p.model, points, false));
                 }
             }
             let measured = |c: &Case| Some((c.question.bytes.max(1) as f64, c.times.get(name)?));
             let points: Vec<(f64, f64)> = cases.iter().filter_map(measured).collect();
             if !points.is_empty() {
-                list.push(Curve {
-                    name: "measured".to_owned(),
-                    points,
-                    measured: true,
-                    intervals: Vec::new(),
-                });
+                list.push(curve("measured", points, true));
             }
             Panel { title: name.to_owned(), curves: list }
         })

@@ -1,13 +1,14 @@
 //! Tables, JSON objects and the drawing of `lineweave lab mpi`.
 
 use super::predicted::{Checked, Named, Row, Study, Wrong};
+use crate::curve::curve;
 use crate::error::CliError;
 use crate::mpi::{Flavour, Host, Models, Runs, MODELS};
 use crate::output::{table, Output};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_lab::draw::{curves, Curve, Panel};
+use lineweave_lab::draw::{curves, Panel};
 use serde::Serialize;
 
 /// Lengths of the table of L(m, tau).
@@ -261,7 +262,7 @@ fn checked(checked: &[Checked], out: &mut Output) -> Result<(), CliError> {
 /// Draws one panel for each collective: measured times as points, tau-Lop's as lines.
 pub fn drawing(host: &Host, flavour: Flavour, study: &Study) -> String {
     let panel = |collective: Collective| {
-        let mut list: Vec<Curve> = Vec::new();
+        let mut list = Vec::new();
         let rows = || study.rows.iter().filter(|r| r.collective == collective);
         let mut names: Vec<&str> = rows().map(|r| r.algorithm.as_str()).collect();
         names.dedup();
@@ -275,7 +276,7 @@ pub fn drawing(host: &Host, flavour: Flavour, study: &Study) -> String {
             let kinds: [(Vec<(f64, f64)>, bool); 2] =
                 [(points(&|r| r.measured_ns), true), (points(&|r| r.predicted_ns[0]), false)];
             for (points, measured) in kinds.into_iter().filter(|(points, _)| !points.is_empty()) {
-                list.push(Curve { name: name.to_owned(), points, measured, intervals: Vec::new() });
+                list.push(curve(name, points, measured));
             }
         }
         (!list.is_empty()).then(|| Panel { title: collective.to_string(), curves: list })
