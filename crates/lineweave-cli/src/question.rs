@@ -157,15 +157,13 @@ impl Where {
             true => self.counts.iter().map(|size| size.0).collect(),
             false => Vec::new(),
         };
-        let divides = |grain: &usize| bytes % grain == 0 && counts.iter().all(|n| n % grain == 0);
-        let natural = || [8, 4, 2].into_iter().find(divides).unwrap_or(1);
         let ranks = self.ranks.unwrap_or_else(|| topology.cpus.len().max(1));
         if ranks > MAX_RANKS {
             return Err(CliError::TeamTooLarge { ranks, most: MAX_RANKS });
         }
-        let grain = match collective.folds() {
-            true => self.elements.map_or_else(natural, ElementType::size),
-            false => 1,
+        let grain = match self.elements {
+            Some(elements) if collective.folds() => elements.size(),
+            _ => grain(collective, &[&counts[..], &[bytes]].concat()),
         };
         Ok(Question {
             shape: Shape::place(ranks, &topology.clone().placed(self.on.place)),
@@ -243,6 +241,12 @@ pub fn given(collective: Collective, written: &str, more: &[Param]) -> Result<Sp
         own.parse().map_err(|found| CliError::Written { written: written.to_owned(), found })?;
     spec.params = more.iter().fold(spec.params, |params, p| params.with(&p.name, &p.value));
     Ok(spec)
+}
+
+/// Returns the length of the longest elements that these lengths consist of, 1 where nothing is combined.
+pub fn grain(collective: Collective, lengths: &[usize]) -> usize {
+    let divides = |grain: &usize| collective.folds() && lengths.iter().all(|n| n.is_multiple_of(*grain));
+    [8, 4, 2].into_iter().find(divides).unwrap_or(1)
 }
 
 /// Returns the kind of team whose ranks have this access to each other, as measured choices name it.

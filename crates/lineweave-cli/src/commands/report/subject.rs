@@ -3,6 +3,7 @@
 use super::record::{self, public, Record};
 use crate::error::CliError;
 use crate::machines;
+use crate::question::grain;
 use crate::session::{choices_beside, load_adopted, load_profile, tuning_of, Session};
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
@@ -56,6 +57,25 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Returns a nameless machine elsewhere that chooses so, without measurements or description.
+    fn of(tuning: Tuning, topology: Topology, settings: Settings) -> Subject {
+        Subject {
+            title: String::new(),
+            origin: String::new(),
+            tuning,
+            settings,
+            here: false,
+            topology,
+            fingerprint: None,
+            profile: None,
+            source: Vec::new(),
+            machine: None,
+            record: None,
+            timed: Vec::new(),
+            timed_by: None,
+        }
+    }
+
     /// Returns the costs of the machine.
     pub fn model(&self) -> &Model {
         &self.tuning.model
@@ -141,17 +161,11 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
                 &format!("profile {}, measured at {}", file.display(), profile.measured_at),
                 std::env::var("HOME").ok(),
             ),
-            tuning,
-            settings,
             here: is_here,
-            topology,
             fingerprint: Some(profile.machine.clone()),
             profile: Some(profile),
-            source: Vec::new(),
-            machine: None,
             record,
-            timed: Vec::new(),
-            timed_by: None,
+            ..Subject::of(tuning, topology, settings)
         });
     }
     if let Some(r) = &record {
@@ -164,17 +178,9 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     Ok(Subject {
         title: here.as_ref().map_or_else(|| "this machine".to_owned(), |f| f.cpu.clone()),
         origin: public(&costs.origin, std::env::var("HOME").ok()),
-        tuning: costs.tuning,
-        settings,
         here: true,
-        topology: costs.topology,
         fingerprint: here,
-        profile: None,
-        source: Vec::new(),
-        machine: None,
-        record: None,
-        timed: Vec::new(),
-        timed_by: None,
+        ..Subject::of(costs.tuning, costs.topology, settings)
     })
 }
 
@@ -187,6 +193,7 @@ pub fn described(
     settings: Settings,
 ) -> Result<Subject, CliError> {
     let topology = given.map_or_else(|| machines::topology(&machine), Ok)?;
+    let tuning = tuning_of(&machine);
     let status = machine.topology.status.name();
     let form = machine.topology.value.as_deref().unwrap_or("as given");
     let mut source = vec![format!("Topology {form} ({status}: {})", machine.topology.source)];
@@ -194,17 +201,10 @@ pub fn described(
     Ok(Subject {
         title: machine.title.clone(),
         origin: format!("machine description {}{why}", machine.name),
-        tuning: tuning_of(&machine),
-        settings,
-        here: false,
-        topology,
-        fingerprint: None,
-        profile: None,
         source,
         machine: Some(machine),
         record,
-        timed: Vec::new(),
-        timed_by: None,
+        ..Subject::of(tuning, topology, settings)
     })
 }
 
@@ -215,15 +215,11 @@ fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, Cl
 
 /// Returns the question that such a call poses.
 pub fn question(collective: Collective, shape: Shape, bytes: usize, direct: bool) -> Question {
-    let grain = match collective.folds() {
-        true => [8, 4, 2].into_iter().find(|g| bytes.is_multiple_of(*g)).unwrap_or(1),
-        false => 1,
-    };
     let ranks = shape.ranks();
     Question {
         shape,
         direct: direct && collective.moves_data(),
         box_bytes: Settings::default().box_bytes,
-        ..Question::flat(collective, ranks, bytes, grain)
+        ..Question::flat(collective, ranks, bytes, grain(collective, &[bytes]))
     }
 }

@@ -10,7 +10,7 @@ use crate::commands::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::interrupt;
-use crate::question::{collective, given, param, Param};
+use crate::question::{collective, given, grain, param, Param};
 use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::algorithm::{refuted, Problem};
@@ -244,16 +244,14 @@ fn one(
         let mut problem = Problem::flat(collective, case.ranks, bytes);
         problem.shape = shape.clone();
         problem.root = case.root;
-        if !arguments.counts.is_empty() && collective.has_blocks() {
-            let counts = arguments.counts.iter().map(|c| c.0).collect();
+        let counts: Vec<usize> = arguments.counts.iter().map(|c| c.0).collect();
+        problem.grain = grain(collective, &[&counts[..], &[bytes]].concat());
+        if !counts.is_empty() && collective.has_blocks() {
             problem.blocks = Blocks::Uneven(Arc::new(match collective {
                 Collective::Alltoall => Uneven::by_pair(case.ranks, counts),
                 _ => Uneven::by_rank(counts),
             }));
         }
-        let divides = |grain: &usize| bytes % grain == 0 && arguments.counts.iter().all(|c| c.0 % grain == 0);
-        let natural = || [8, 4, 2].into_iter().find(divides).unwrap_or(1);
-        problem.grain = if collective.folds() { natural() } else { 1 };
         algorithm.plan(&problem, &given)
     };
     let windows = case.bytes.checked_div(window).unwrap_or(1);
