@@ -144,13 +144,17 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns a tip about a misspelt command behind `help`, where none is given.
+/// Returns a tip about a command asked for without its group, or misspelt behind `help`, where none is given.
 fn meant(error: &clap::Error) -> String {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return String::new();
     };
     let command = command();
     let names = command.get_subcommands().flat_map(|c| std::iter::once(c).chain(c.get_subcommands()));
+    let has = |group: &&clap::Command| group.get_subcommands().any(|c| c.get_name() == name);
+    if let Some(group) = command.get_subcommands().find(has) {
+        return format!(" (did you mean `{} {name}`?)", group.get_name());
+    }
     match error.get(ContextKind::SuggestedSubcommand) {
         None => did_you_mean(name, names.map(clap::Command::get_name)),
         Some(_) => String::new(),

@@ -9,6 +9,7 @@ fn command_lines_that_mean_nothing_are_errors_of_usage() {
     let scratch = Scratch::new();
     scratch.run(&[]).refused(2, &["expected a command", "Usage"]);
     scratch.line("no-such-command").refused(2, &["no-such-command"]);
+    scratch.line("papers --help").refused(2, &["did you mean `lab papers`"]);
     scratch.line("plan").refused(2, &["COLLECTIVE"]);
     scratch.line("plan nope").refused(2, &["unknown collective `nope`", "barrier"]);
     scratch.line("plan barrier --ranks -3").refused(2, &["-3"]);
