@@ -22,9 +22,14 @@ impl Scratch {
     }
 
     pub fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
+        let path = self.at(name);
         std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
+        path
+    }
+
+    /// Returns the path of a file in this directory, which need not exist.
+    pub fn at(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
     }
 
     /// Returns the command without the caller's settings, and with this directory as its cache.
@@ -160,27 +165,32 @@ pub fn first<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     objects.iter().find(|o| o["kind"] == kind).unwrap_or_else(|| panic!("no object of kind {kind}"))
 }
 
+/// Returns the objects of a kind.
+pub fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    objects.iter().filter(|o| o["kind"] == kind).collect()
+}
+
+/// Returns the text of a profile's cell with these factors, whose samples are this far from the median.
+pub fn cell(probe: &str, factors: &[(&str, &str)], median: f64, within: f64) -> String {
+    let factors: String = factors.iter().map(|(name, value)| format!("{name} = \"{value}\"\n")).collect();
+    let (low, high) = (median - within, median + within);
+    format!(
+        "[[cells]]\nprobe = \"{probe}\"\nunit = \"ns\"\n[cells.factors]\n{factors}[cells.stats]\n\
+         median = {median}\nci_low = {low}\nci_high = {high}\np5 = {low}\np95 = {high}\nmin = {low}\n\
+         samples = 400\ndisturbed = 0\n"
+    )
+}
+
 /// Returns a small profile: the cells of one probe on a machine with two CPUs.
 pub fn profile() -> String {
-    let cell = |probe: &str, layout: &str, median: f64| {
-        format!(
-            "[[cells]]\nprobe = \"{probe}\"\nunit = \"ns\"\n[cells.factors]\nlayout = \"{layout}\"\n\
-             level = \"l3\"\n[cells.stats]\nmedian = {median}\nci_low = {}\nci_high = {}\np5 = {}\np95 = {}\n\
-             min = {}\nsamples = 400\ndisturbed = 0\n",
-            median - 1.0,
-            median + 1.0,
-            median - 2.0,
-            median + 9.0,
-            median - 3.0
-        )
-    };
+    let of = |probe, layout, median| cell(probe, &[("layout", layout), ("level", "l3")], median, 1.0);
     format!(
         "schema = 1\nversion = \"0.1.0\"\nmeasured_at = \"2026-01-01T00:00:00Z\"\n[machine]\ncpu = \"A CPU\"\n\
          cpus = 2\nline_bytes = 64\ntopology = \"pack:1 numa:1 l3:1(size=33554432) core:2 pu:1\"\n[[unidentified]]\nwhat = \"T_C\"\n\
          because = \"contention needs 3 CPUs and 2 are usable\"\n{}{}{}{}",
-        cell("signal", "alone", 60.0),
-        cell("signal", "paired", 55.0),
-        cell("exchange", "alone", 110.0),
-        cell("exchange", "paired", 52.0)
+        of("signal", "alone", 60.0),
+        of("signal", "paired", 55.0),
+        of("exchange", "alone", 110.0),
+        of("exchange", "paired", 52.0)
     )
 }

@@ -205,8 +205,8 @@ fn choices_and_kept_plans_that_cannot_be_used_are_set_aside() {
 fn a_profile_that_is_named_and_cannot_be_used_refuses_the_job() {
     let scratch = Scratch::new();
     let bad = scratch.file("bad.toml", "schema = 1");
-    let absent = scratch.path().join("absent.toml").to_str().unwrap().to_owned();
-    let pipe = scratch.path().join("pipe.toml").to_str().unwrap().to_owned();
+    let absent = scratch.at("absent.toml");
+    let pipe = scratch.at("pipe.toml");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let jobs = [["run", "-n", "2"], ["run", "--mpi", "openmpi"]]
         .map(|job| [&job[..], &["--", "sh", "-c", "echo begun"]].concat());

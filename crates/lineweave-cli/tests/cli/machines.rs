@@ -17,7 +17,7 @@ fn latencies() -> String {
 
 fn imported(scratch: &Scratch) -> (String, String) {
     let file = scratch.file("mine.csv", &latencies());
-    let machine = scratch.path().join("mine.toml").to_str().unwrap().to_owned();
+    let machine = scratch.at("mine.toml");
     let text = scratch.run(&["profile", "import", &file, "-o", &machine]).accepted();
     (machine, text)
 }
@@ -87,7 +87,7 @@ fn measured_machines_are_simulated_and_reported() {
         first(&objects, "simulate")["time_ns"].as_f64().unwrap()
     };
     assert!(simulated(28) > 1.5 * simulated(14), "the other package is 2.8 times as far");
-    let file = scratch.path().join("r.html").to_str().unwrap().to_owned();
+    let file = scratch.at("r.html");
     scratch.run(&["report", "--machine", "dual-xeon-e5-2680-v4", "-o", &file]).accepted();
     let page = std::fs::read_to_string(&file).unwrap();
     for part in ["1540", "half a round trip of a line", "assumed, since no matrix tells"] {
@@ -114,8 +114,8 @@ fn an_imported_matrix_becomes_a_choice_and_is_exported_the_same() {
     assert_eq!(first(&choice, "choice")["ranks"], 8);
     let out = scratch.run(&["profile", "export", "--csv", "--machine", &machine]).accepted();
     assert_eq!(out, latencies());
-    let again = scratch.path().join("again.toml").to_str().unwrap().to_owned();
-    let zipped = scratch.path().join("mine.csv.gz").to_str().unwrap().to_owned();
+    let again = scratch.at("again.toml");
+    let zipped = scratch.at("mine.csv.gz");
     let one = scratch.run(&["profile", "import", &zipped, "-o", &again, "--json"]).objects();
     let object = first(&one, "profile-import");
     assert_eq!(object["topology"], "pack:2 numa:1 l3:2 core:2 pu:1");
@@ -149,7 +149,7 @@ const MINE: &str = "pack:2 numa:1 l3:2 core:2 pu:1";
 fn programs_run_the_tree_of_an_imported_matrix() {
     let scratch = Scratch::new();
     let (machine, _) = imported(&scratch);
-    let costs = scratch.path().join("costs.json").to_str().unwrap().to_owned();
+    let costs = scratch.at("costs.json");
     let text = scratch.run(&["profile", "adopt", &machine, "-o", &costs]).accepted();
     assert!(text.contains("costs of mine") && text.contains("yes: it is the fastest"), "{text}");
     let objects = benched(&scratch, Some(&costs), MINE).objects();
@@ -193,7 +193,7 @@ fn adopted_costs_are_found_by_the_machine_that_they_are_of() {
     assert!(tree["kept"] == true && tree["bound_ns"].as_f64() <= tree["simulated_ns"].as_f64(), "{tree}");
     assert_eq!(ran(&benched(&scratch, None, MINE).objects()).1, "simulated");
     // Without a matrix there is no tree.
-    let costs = scratch.path().join("x86.json").to_str().unwrap().to_owned();
+    let costs = scratch.at("x86.json");
     let plain = scratch.run(&["profile", "adopt", "generic-x86", "-o", &costs]).accepted();
     assert!(plain.contains("no trees"), "{plain}");
     scratch.line("profile adopt intel-scc").refused(1, &["share no cache"]);
@@ -203,7 +203,7 @@ fn adopted_costs_are_found_by_the_machine_that_they_are_of() {
 #[test]
 fn homes_of_an_adopted_machine_decide() {
     let scratch = Scratch::new();
-    let costs = scratch.path().join("costs.json").to_str().unwrap().to_owned();
+    let costs = scratch.at("costs.json");
     scratch.run(&["profile", "adopt", "dual-epyc-7302", "-n", "16", "-o", &costs]).accepted();
     let of =
         |costs: &[&str]| scratch.run(&[&["explain", "barrier", "--ranks", "64"], costs].concat()).accepted();
@@ -217,12 +217,12 @@ fn homes_of_an_adopted_machine_decide() {
 fn hwloc_reads_what_is_exported_for_it() {
     let scratch = Scratch::new();
     let (machine, _) = imported(&scratch);
-    let xml = scratch.path().join("mine.xml").to_str().unwrap().to_owned();
+    let xml = scratch.at("mine.xml");
     scratch.run(&["profile", "export", "--hwloc", "--machine", &machine, "-o", &xml]).accepted();
     let info = scratch.run(&["info", "--topology", &xml]).accepted();
     assert!(info.contains("8"), "{info}");
     scratch.run(&["verify", "barrier/tree", "-n", "8", "--topology", &xml]).accepted();
-    let same = scratch.path().join("same.toml").to_str().unwrap().to_owned();
+    let same = scratch.at("same.toml");
     let file = scratch.file("same.csv", &latencies());
     let text = scratch.run(&["profile", "import", &file, "-o", &same, "--topology", &xml]).accepted();
     assert!(text.contains("pack:2 numa:1 l3:2 core:2 pu:1"), "{text}");
@@ -248,7 +248,7 @@ fn hwloc_reads_what_is_exported_for_it() {
 #[test]
 fn matrices_that_are_none_are_refused_with_line_and_reason() {
     let scratch = Scratch::new();
-    let machine = scratch.path().join("m.toml").to_str().unwrap().to_owned();
+    let machine = scratch.at("m.toml");
     for (text, words) in [
         ("", &["at least 2 CPUs"][..]),
         (",,\n10,,\n20,30,,40\n", &["line 3", "expected 3 columns", "found 4"]),
@@ -294,7 +294,7 @@ fn matrices_that_are_none_are_refused_with_line_and_reason() {
     let broken = scratch.file("broken.csv.gz", "");
     std::fs::write(&broken, [0x1f, 0x8b, 8, 0, 1, 2]).unwrap();
     scratch.run(&["profile", "import", &broken, "-o", &machine]).refused(1, &["broken.csv.gz", "matrix"]);
-    let nothing = scratch.path().join("no.csv").to_str().unwrap().to_owned();
+    let nothing = scratch.at("no.csv");
     scratch.run(&["profile", "import", &nothing, "-o", &machine]).refused(1, &["no.csv", "readable matrix"]);
     scratch.run(&["profile", "import", &good, "-o", "x.csv"]).refused(2, &["ends in .toml"]);
 }

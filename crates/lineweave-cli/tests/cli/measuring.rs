@@ -1,21 +1,18 @@
 //! Small runs of commands that measure. No time is asserted, only the output about it.
 
-use crate::common::{first, profile, Scratch};
+use crate::common::{first, of_kind, profile, Scratch};
 use serde_json::Value;
 
-fn strings<'a>(objects: &'a [Value], kind: &str, key: &str) -> Vec<&'a str> {
-    objects.iter().filter(|o| o["kind"] == kind).filter_map(|o| o[key].as_str()).collect()
-}
+/// The directory is beside cargo's own output, so that the peers are compiled once for all runs of the tests.
+const PEERS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
 
 #[test]
 fn bench_compares_in_one_run_and_keeps_a_record() {
     let scratch = Scratch::new();
-    // The directory is beside cargo's own output, so that the peers are compiled once for all runs of the tests.
-    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
     let records = scratch.path().join("record");
     std::fs::create_dir(&records).unwrap();
     let bench = |arguments: &[&str]| {
-        let common = ["--ranks", "2", "--quick", "--json", "--peers", peers, "--record"];
+        let common = ["--ranks", "2", "--quick", "--json", "--peers", PEERS, "--record"];
         let mut all = vec!["bench"];
         all.extend(arguments);
         all.extend(common);
@@ -24,7 +21,7 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
     };
     let objects = bench(&["barrier"]);
     assert!(first(&objects, "record")["kernel"].as_str().is_some_and(|k| !k.is_empty()));
-    let rows: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "bench").collect();
+    let rows = of_kind(&objects, "bench");
     for team in ["threads", "processes"] {
         let ours = |r: &&&Value| r["subject"] == "lineweave" && r["team"] == team;
         let row = rows.iter().find(ours).unwrap_or_else(|| panic!("no row of {team}"));
@@ -42,13 +39,16 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
         let floor = rows.iter().any(|r| r["subject"] == "floor" && r["team"] == team);
         assert_eq!(row["ratio_to_floor"].is_null(), !floor);
     }
-    let named = [strings(&objects, "bench", "subject"), strings(&objects, "skipped", "subject")].concat();
+    let named = [of_kind(&objects, "bench"), of_kind(&objects, "skipped")].concat();
     for subject in ["lineweave", "floor", "pthread", "libgomp", "libomp", "std-barrier"] {
-        assert!(named.contains(&subject), "{subject} is neither measured nor said to be skipped");
+        assert!(
+            named.iter().any(|o| o["subject"] == subject),
+            "{subject} is neither measured nor said to be skipped"
+        );
     }
 
     let objects = bench(&["allreduce", "--bytes", "8KiB", "--team", "threads"]);
-    let rows: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "bench").collect();
+    let rows = of_kind(&objects, "bench");
     for buffers in ["reuse", "fresh"] {
         let row = |subject: &str| rows.iter().any(|r| r["subject"] == subject && r["buffers"] == buffers);
         assert!(row("lineweave"), "{buffers}");
@@ -65,9 +65,8 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
 #[test]
 fn loads_run_while_bench_measures_and_end_with_it() {
     let scratch = Scratch::new();
-    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
     let asked =
-        ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", peers];
+        ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", PEERS];
     let objects = scratch.run(&[&asked[..], &["--beside", "spin:2,wake"]].concat()).objects();
     assert_eq!(first(&objects, "record")["beside"], serde_json::json!(["spin:2", "wake:1"]));
     scratch.line("bench barrier --beside spim").refused(2, &["spin, wake or stream"]);
@@ -85,9 +84,8 @@ fn loads_run_while_bench_measures_and_end_with_it() {
 #[test]
 fn a_table_shows_the_bytes_that_go_in_a_nanosecond() {
     let scratch = Scratch::new();
-    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
     let asked = ["bench", "bcast", "--ranks", "2", "--team", "threads", "--bytes", "64KiB", "--quick"];
-    let shown = scratch.run(&[&asked[..], &["--peers", peers]].concat()).accepted();
+    let shown = scratch.run(&[&asked[..], &["--peers", PEERS]].concat()).accepted();
     let line = |subject: &str| {
         let found = shown.lines().find(|l| l.contains(subject)).unwrap_or_else(|| panic!("{shown}"));
         found.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
@@ -107,9 +105,8 @@ fn a_table_shows_the_bytes_that_go_in_a_nanosecond() {
 #[test]
 fn what_another_machine_would_choose_is_run_here() {
     let scratch = Scratch::new();
-    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
     let asked =
-        ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", peers];
+        ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", PEERS];
     let objects = scratch.run(&[&asked[..], &["--machine", "epyc-9754"]].concat()).objects();
     let by = first(&objects, "record")["chosen_by"].as_str().unwrap();
     assert!(by.contains("machine description epyc-9754"), "{by}");
@@ -136,7 +133,7 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
     let scratch = Scratch::new();
     let objects = scratch.line("tune --quick --ranks 2 --bytes 4KiB --json").objects();
     assert!(first(&objects, "measured")["cells"].as_u64().is_some_and(|n| n > 10));
-    let choices: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "choice").collect();
+    let choices = of_kind(&objects, "choice");
     let summary = first(&objects, "tune");
     let not_kept = summary["not_kept"].as_array().expect("reasons for which races are not kept");
     let lost: u64 = not_kept.iter().filter_map(|cause| cause["races"].as_u64()).sum();

@@ -1,54 +1,42 @@
 //! Tests of `lineweave lab models`: predictions by every model, beside measured times.
 
-use crate::common::{first, profile, Scratch};
+use crate::common::{cell, first, of_kind, profile, Scratch};
 use serde_json::Value;
 
 /// Returns the small profile, with messages, copies and overheads added.
 fn fuller() -> String {
     let mut text = profile();
-    let mut cell = |probe: &str, factors: &[(&str, &str)], median: f64| {
-        let list: String = factors.iter().map(|(k, v)| format!("{k} = \"{v}\"\n")).collect();
-        text += &format!(
-            "[[cells]]\nprobe = \"{probe}\"\nunit = \"ns\"\n[cells.factors]\n{list}[cells.stats]\nmedian = {median}\n\
-             ci_low = {}\nci_high = {}\np5 = {median}\np95 = {median}\nmin = {median}\nsamples = 400\ndisturbed = 0\n",
-            median * 0.99,
-            median * 1.01
-        );
-    };
+    let mut add =
+        |probe, factors: &[(&str, &str)], median| text += &cell(probe, factors, median, median * 0.01);
     for lines in [1u32, 2, 4, 8, 16, 64] {
-        let f = [("lines", lines.to_string()), ("level", "l3".to_owned())];
-        let f: Vec<(&str, &str)> = f.iter().map(|(k, v)| (*k, v.as_str())).collect();
-        cell("pingpong", &f, 150.0 + 12.0 * f64::from(lines));
+        add("pingpong", &[("lines", &lines.to_string()), ("level", "l3")], 150.0 + 12.0 * f64::from(lines));
     }
     for bytes in [64u32, 4096, 65536, 1 << 20] {
+        let (text, length) = (&*bytes.to_string(), f64::from(bytes));
         for (tau, slower) in [("1", 1.0), ("2", 1.5)] {
-            let bytes_text = bytes.to_string();
-            let f = [
-                ("pattern", "local"),
-                ("kind", "plain"),
-                ("bytes", bytes_text.as_str()),
-                ("tau", tau),
-                ("level", "local"),
-            ];
-            cell("copy", &f, (10.0 + 0.05 * f64::from(bytes)) * slower);
-            for pattern in ["put", "get"] {
-                let bytes_text = bytes.to_string();
+            for (pattern, level, ns) in [
+                ("local", "local", 10.0 + 0.05 * length),
+                ("put", "l3", 40.0 + 0.1 * length),
+                ("get", "l3", 40.0 + 0.1 * length),
+            ] {
                 let f = [
                     ("pattern", pattern),
                     ("kind", "plain"),
-                    ("bytes", &bytes_text),
+                    ("bytes", text),
                     ("tau", tau),
-                    ("level", "l3"),
+                    ("level", level),
                 ];
-                cell("copy", &f, (40.0 + 0.1 * f64::from(bytes)) * slower);
+                add("copy", &f, ns * slower);
             }
         }
-        let bytes_text = bytes.to_string();
-        let f = [("type", "f64"), ("op", "sum"), ("bytes", bytes_text.as_str()), ("source", "private")];
-        cell("fold", &f, 5.0 + 0.08 * f64::from(bytes));
+        add(
+            "fold",
+            &[("type", "f64"), ("op", "sum"), ("bytes", text), ("source", "private")],
+            5.0 + 0.08 * length,
+        );
     }
     for (op, ns) in [("set", 3.0), ("wait", 4.0), ("move", 6.0), ("fold", 6.0), ("run", 9.0)] {
-        cell("overhead", &[("op", op)], ns);
+        add("overhead", &[("op", op)], ns);
     }
     text
 }
@@ -72,10 +60,6 @@ const MODELS: [&str; 13] = [
 /// Broadcasts with a published closed form.
 const PRINTED: [&str; 5] = ["flat", "binomial", "two-segment-tree", "scatter-ring", "scatter-doubling"];
 
-fn predictions(objects: &[Value]) -> Vec<&Value> {
-    objects.iter().filter(|o| o["kind"] == "prediction").collect()
-}
-
 #[test]
 fn every_model_speaks_of_every_algorithm() {
     let scratch = Scratch::new();
@@ -84,7 +68,7 @@ fn every_model_speaks_of_every_algorithm() {
     let objects = scratch
         .run(&[&["lab", "models", "--collective", "bcast", "--bytes", "8KiB,64KiB"], &common[..]].concat());
     let objects = objects.objects();
-    let list = predictions(&objects);
+    let list = of_kind(&objects, "prediction");
     assert_eq!(list.len() % (2 * MODELS.len()), 0);
     let algorithms: Vec<&str> = list.iter().filter_map(|p| p["algorithm"].as_str()).collect();
     for headline in ["degrees", "oc-bcast", "cyclic", "knomial", "fibonacci", "flat"] {
@@ -114,7 +98,7 @@ fn every_model_speaks_of_every_algorithm() {
             arguments.extend(["--bytes", "4KiB"]);
         }
         let objects = scratch.run(&[&arguments[..], &common[..]].concat()).objects();
-        for p in predictions(&objects) {
+        for p in of_kind(&objects, "prediction") {
             assert!(p["predicted_ns"].as_f64().is_some(), "{p}");
         }
     }
@@ -128,7 +112,7 @@ fn what_is_beyond_the_measured_range_is_there_only_when_asked_for() {
         let what = "lab models --collective bcast --bytes 64KiB -n 8 --json -q --profile".split(' ');
         let arguments: Vec<&str> = what.chain([&*file]).chain(more.iter().copied()).collect();
         let objects = scratch.run(&arguments).objects();
-        predictions(&objects)
+        of_kind(&objects, "prediction")
             .into_iter()
             .find(|p| p["model"] == "tau-Lop" && p["algorithm"] == "binomial")
             .cloned()
@@ -145,16 +129,18 @@ fn what_is_beyond_the_measured_range_is_there_only_when_asked_for() {
 fn measured_times_give_errors_regret_and_a_drawing() {
     let scratch = Scratch::new();
     let file = scratch.file("profile.toml", &fuller());
-    let svg = scratch.path().join("models.svg");
+    let svg = scratch.at("models.svg");
     let arguments =
         ["lab", "models", "--collective", "bcast", "--bytes", "4KiB,64KiB", "--measure", "--profile", &file];
-    let output = ["--json", "-q", "-o", svg.to_str().unwrap()];
+    let output = ["--json", "-q", "-o", &svg];
     // Where other work holds a call up less than the barrier behind it, its time is not known: then it is measured again.
     let runs = std::iter::repeat_with(|| scratch.run(&[&arguments[..], &output[..]].concat()).objects());
     let known = |o: &Value| o["kind"] != "error" || o["choices"] == 2;
     let objects = runs.take(5).find(|objects| objects.iter().all(known)).expect("times of all models");
-    assert!(predictions(&objects).iter().all(|p| p["measured_ns"].as_f64().is_some_and(|ns| ns > 0.0)));
-    let errors: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "error").collect();
+    assert!(of_kind(&objects, "prediction")
+        .iter()
+        .all(|p| p["measured_ns"].as_f64().is_some_and(|ns| ns > 0.0)));
+    let errors = of_kind(&objects, "error");
     assert_eq!(errors.len(), MODELS.len());
     for e in &errors {
         assert!(e["pairs"].as_u64() >= Some(10) && e["choices"] == 2, "{e}");
@@ -163,13 +149,10 @@ fn measured_times_give_errors_regret_and_a_drawing() {
         );
         assert!(e["worst_regret"].as_f64().unwrap() >= e["mean_regret"].as_f64().unwrap());
     }
-    let printed: Vec<f64> = objects
-        .iter()
-        .filter(|o| o["kind"] == "printed")
-        .filter_map(|o| o["mean_relative"].as_f64())
-        .collect();
+    let printed: Vec<f64> =
+        of_kind(&objects, "printed").iter().filter_map(|o| o["mean_relative"].as_f64()).collect();
     assert_eq!(printed, [0.138, 0.302]);
-    assert_eq!(first(&objects, "models")["file"], svg.to_str().unwrap());
+    assert_eq!(first(&objects, "models")["file"], *svg);
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("measured") && svg.contains("PLogP"));
     let text = scratch.run(&[&arguments[..], &["-q"]].concat()).accepted();
@@ -220,7 +203,7 @@ fn every_collective_has_a_table() {
         let by = |option| scratch.run(&[&asked[..], &[option, &file]].concat()).objects();
         let (profile, machine) = (by("--profile"), by("--machine"));
         let tau_lop = |p: &&&Value| p["model"] == "tau-Lop" && p["predicted_ns"].as_f64() > Some(0.0);
-        assert!(predictions(&profile).iter().filter(tau_lop).count() > 0, "{collective}");
+        assert!(of_kind(&profile, "prediction").iter().filter(tau_lop).count() > 0, "{collective}");
         assert_eq!(profile, machine, "{collective}");
     }
 }
@@ -240,7 +223,7 @@ fn bounds_are_beside_min_max() {
     let scratch = Scratch::new();
     let barrier = "lab models --collective barrier -n 3 --place core --bounds";
     let objects = scratch.line(&format!("{barrier} --machine xeon-phi-5110p --json")).objects();
-    let bounds: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "bounds").collect();
+    let bounds = of_kind(&objects, "bounds");
     assert!(bounds.len() > 8, "{bounds:?}");
     for row in bounds {
         let of = |key: &str| row[key].as_f64().unwrap();

@@ -1,7 +1,9 @@
 //! Tests of `lineweave report` and `lineweave profile diff`.
 
 use crate::common::{profile, Scratch};
+use lineweave_core::profile::Fingerprint;
 use serde_json::Value;
+use std::path::Path;
 
 const SECTIONS: [&str; 7] =
     ["machine", "distances", "fitted", "predicted", "map", "unidentified", "parameters"];
@@ -14,6 +16,18 @@ const ANSWERS: [(&str, &str); 4] = [
 const SIZES: [&str; 8] = ["8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
 /// A topology of two packages of four cores; costs come from a shipped description.
 const TWO_PACKAGES: &str = "pack:2 numa:1 l3:1(size=33554432) core:4 pu:1";
+
+/// Writes a measured choice of two ranks, of the machine of this profile beside it; returns the machine.
+fn chosen(scratch: &Scratch, profile: &str, what: &str) -> String {
+    let head = scratch.run(&["fit", profile, "--json"]).objects();
+    let machine: Fingerprint = serde_json::from_value(head[0]["machine"].clone()).unwrap();
+    let choice = format!(
+        "schema = 1\nmachine = \"{}\"\n[[choice]]\n{what}\nranks = 2\npredicted_ns = 50.0\nmeasured_ns = 55.0\n",
+        machine.id()
+    );
+    scratch.file("choices.toml", &choice);
+    machine.id()
+}
 
 /// Checks that every tag that opens is closed, in order, except for those of HTML that never are.
 #[track_caller]
@@ -50,8 +64,7 @@ fn self_contained(page: &str) {
 #[test]
 fn a_described_machine_has_every_section_and_a_full_map() {
     let scratch = Scratch::new();
-    let file = scratch.path().join("page.html");
-    let file = file.to_str().unwrap();
+    let file = &*scratch.at("page.html");
     let arguments = ["report", "--machine", "generic-x86", "--topology", TWO_PACKAGES, "-o", file];
     assert_eq!(scratch.run(&arguments).accepted().trim(), file);
     let page = std::fs::read_to_string(file).unwrap();
@@ -101,23 +114,13 @@ fn a_profile_with_choices_is_compared_with_them() {
         assert!(object["sentence"].as_str().unwrap().ends_with('.'), "{object}");
     }
     assert!(missing(&objects, "predicted").unwrap().contains("lineweave tune"));
-    let head = scratch.run(&["fit", &file, "--json"]).objects();
-    let machine: lineweave_core::profile::Fingerprint =
-        serde_json::from_value(head[0]["machine"].clone()).unwrap();
-    scratch.file(
-        "choices.toml",
-        &format!(
-            "schema = 1\nmachine = \"{}\"\n[[choice]]\ncollective = \"barrier\"\nranks = 2\nbytes = 0\n\
-             team = \"threads\"\nalgorithm = \"exchange\"\nwindow = 0\npredicted_ns = 50.0\nmeasured_ns = 55.0\n",
-            machine.id()
-        ),
-    );
+    let barrier =
+        "collective = \"barrier\"\nbytes = 0\nteam = \"threads\"\nalgorithm = \"exchange\"\nwindow = 0";
+    let machine = chosen(&scratch, &file, barrier);
     assert_eq!(missing(&scratch.run(&json).objects(), "predicted"), None);
     let page = std::fs::read_to_string(format!("{file}.html")).unwrap();
     self_contained(&page);
-    assert!(
-        page.contains("contention needs 3 CPUs") && page.contains(&machine.id()) && page.contains("A CPU")
-    );
+    assert!(page.contains("contention needs 3 CPUs") && page.contains(&machine) && page.contains("A CPU"));
     let md = scratch.run(&["report", "--profile", &file, "--format", "md"]).accepted();
     assert!(
         md.contains("\n## Predicted against measured\n") && md.contains("| barrier | 2 | 0 B | threads |"),
@@ -157,17 +160,8 @@ fn what_is_chosen_is_what_explain_says_in_every_cell() {
     assert_eq!(agrees_with_explain(&scratch, &described), 2 * 2 * 2 * 8);
     // The profile comes with a measured choice that the model would not make.
     let file = scratch.file("profile.toml", &profile());
-    let head = scratch.run(&["fit", &file, "--json"]).objects();
-    let machine: lineweave_core::profile::Fingerprint =
-        serde_json::from_value(head[0]["machine"].clone()).unwrap();
-    scratch.file(
-        "choices.toml",
-        &format!(
-            "schema = 1\nmachine = \"{}\"\n[[choice]]\ncollective = \"allreduce\"\nranks = 2\nbytes = 8\nteam = \"processes\"\n\
-             algorithm = \"reduce-bcast\"\nwindow = 8\npredicted_ns = 50.0\nmeasured_ns = 55.0\n",
-            machine.id()
-        ),
-    );
+    let allreduce = "collective = \"allreduce\"\nbytes = 8\nteam = \"processes\"\nalgorithm = \"reduce-bcast\"\nwindow = 8";
+    chosen(&scratch, &file, allreduce);
     let of = ["--profile", &file];
     assert_eq!(agrees_with_explain(&scratch, &of), 2 * 2 * 8);
     let said = scratch.run(&["explain", "allreduce", "8", "--profile", &file, "--json"]).objects();
@@ -179,8 +173,8 @@ fn the_ending_of_the_file_decides_the_format() {
     let scratch = Scratch::new();
     let profile = scratch.file("p.toml", &profile());
     let report = |name: &str, more: &[&str]| {
-        let file = scratch.path().join(name);
-        let arguments = [&["report", "--profile", &profile, "-o", file.to_str().unwrap()], more].concat();
+        let file = scratch.at(name);
+        let arguments = [&["report", "--profile", &profile, "-o", &file], more].concat();
         (scratch.run(&arguments), file)
     };
     for (name, first) in [
@@ -203,7 +197,7 @@ fn the_ending_of_the_file_decides_the_format() {
     ] {
         let (outcome, file) = report(name, more);
         outcome.refused(1, &[name, word]);
-        assert!(!file.exists(), "{name}");
+        assert!(!Path::new(&file).exists(), "{name}");
     }
 }
 
@@ -250,10 +244,9 @@ fn a_simulated_machine_is_measured_fitted_and_played() {
 #[test]
 fn pictures_are_drawn_as_pixels() {
     let scratch = Scratch::new();
-    let file = scratch.path().join("report.png");
-    let name = file.to_str().unwrap();
+    let file = scratch.at("report.png");
     scratch
-        .run(&["report", "--profile", &scratch.file("p.toml", &profile()), "--format", "png", "-o", name])
+        .run(&["report", "--profile", &scratch.file("p.toml", &profile()), "--format", "png", "-o", &file])
         .accepted();
     let bytes = std::fs::read(&file).unwrap();
     assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");

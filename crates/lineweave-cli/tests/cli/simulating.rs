@@ -1,14 +1,9 @@
 //! Tests of the commands that simulate machines in virtual time.
 
-use crate::common::{first, Scratch};
-use serde_json::Value;
+use crate::common::{first, of_kind, Scratch};
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    objects.iter().filter(|o| o["kind"] == kind).collect()
-}
 
 #[test]
 fn all_algorithms_are_ranked() {
@@ -31,38 +26,27 @@ fn all_algorithms_are_ranked() {
 #[test]
 fn what_if_says_what_limits() {
     let scratch = Scratch::new();
-    let picture = scratch.path().join("limit.svg");
+    let picture = scratch.at("limit.svg");
     let base = "lab what-if --mesh 6x4x2,16x12x2 --in-flight 1,32 --pattern uniform --gets 3";
-    let mut all: Vec<&str> = base.split(' ').collect();
-    all.extend(["--lines", "4", "--json", "-o", picture.to_str().unwrap()]);
-    let objects = scratch.run(&all).objects();
+    let objects = scratch.line(&format!("{base} --lines 4 --json -o {picture}")).objects();
     let rows = of_kind(&objects, "what-if");
     assert_eq!(rows.len(), 4);
     assert_eq!(rows[0]["limit"], "neither", "{}", rows[0]);
     assert!(rows.iter().all(|r| r["slowdown"].as_f64().unwrap() >= 1.0));
-    let svg = std::fs::read_to_string(picture).unwrap();
+    let svg = std::fs::read_to_string(&picture).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("32 in flight"));
     assert!(scratch.line(base).accepted().contains("LIMIT"));
     scratch.line("lab what-if --machine xeon-phi-5110p").refused(1, &["xeon-phi-5110p", "[mesh]"]);
     let coherent = "lab what-if --machine altra-q80-30 --in-flight 16 --pattern opposite --gets 2 --lines 4";
     assert!(scratch.line(coherent).accepted().contains("20x16x4"));
-    let picture = scratch.path().join("coherence.svg");
-    let asked = [
-        "lab",
-        "what-if",
-        "--coherence",
-        "--machine",
-        "intel-scc",
-        "--json",
-        "-o",
-        picture.to_str().unwrap(),
-    ];
-    let objects = scratch.run(&asked).objects();
+    let picture = scratch.at("coherence.svg");
+    let asked = format!("lab what-if --coherence --machine intel-scc --json -o {picture}");
+    let objects = scratch.line(&asked).objects();
     let rows = of_kind(&objects, "coherence");
     let of =
         |name: &str, verdict: &str| rows.iter().any(|r| r["algorithm"] == name && r["coherence"] == verdict);
     assert!(of("readers", "pays") && of("readers", "alike") && of("flat", "costs"));
-    assert!(std::fs::read_to_string(picture).unwrap().contains("barrier/dissemination"));
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("barrier/dissemination"));
     scratch.line("lab what-if --coherence --mesh 6x4").refused(2, &["--mesh"]);
     scratch.line("lab what-if --coherence --machine xeon-phi-5110p").refused(1, &["[coherent.mesh]"]);
     scratch.line("lab what-if --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
@@ -144,11 +128,11 @@ fn what_cannot_be_simulated_says_why() {
 fn an_interrupted_sweep_keeps_what_was_finished() {
     let scratch = Scratch::new();
     for json in [false, true] {
-        let (out, plot) = (scratch.path().join("out"), scratch.path().join("sweep.svg"));
+        let (out, plot) = (scratch.at("out"), scratch.at("sweep.svg"));
         // The third case takes minutes.
         let mut arguments =
             vec!["lab", "simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "oc-bcast"];
-        arguments.extend(["-b", "32,64,16MiB,128", "--plot", plot.to_str().unwrap()]);
+        arguments.extend(["-b", "32,64,16MiB,128", "--plot", &plot]);
         if json {
             arguments.push("--json");
         }

@@ -1,6 +1,6 @@
 //! Tests of `who` and `doctor`: running teams, and missing features of this node.
 
-use crate::common::Scratch;
+use crate::common::{of_kind, Scratch};
 use lineweave::Operator;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -94,7 +94,7 @@ fn who_shows_which_rank_the_others_wait_for() {
     assert_eq!((&team["ranks"], &team["lost"]), (&3.into(), &Value::Null));
     assert_eq!(team["missing"][0]["ranks"], serde_json::json!([1]));
     assert!(team["memory_bytes"].as_u64().unwrap() > 0, "{team}");
-    let ranks: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "rank").collect();
+    let ranks = of_kind(&objects, "rank");
     assert_eq!((ranks.len(), &ranks[0]["waits_for"]), (3, &serde_json::json!([1])));
     assert!(ranks[2]["waiting_ns"].as_u64().unwrap() > 1_000_000, "{}", ranks[2]);
     assert_eq!((&ranks[1]["sequence"], &ranks[1]["operation"]), (&0.into(), &Value::Null));
