@@ -1,4 +1,4 @@
-//! Names of enums' variants, names that somebody mistyped, and values as messages repeat them.
+//! Names of enums' variants, names that somebody mistyped, and values and places as messages name them.
 
 /// Names the variants of an enum: `ALL` in the order given, `name` and `Display`.
 macro_rules! named {
@@ -64,6 +64,17 @@ pub fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
     }
+}
+
+/// Returns the line, from 1, of a byte of a text; one just past a final newline belongs to the last line.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    let before = text.bytes().take(at).filter(|&b| b == b'\n').count();
+    (1 + before).min(text.lines().count().max(1))
+}
+
+/// Returns the line and the words of what is wrong with a text that is not the TOML of something.
+pub(crate) fn toml_fault(text: &str, error: &toml::de::Error) -> (usize, String) {
+    (line_of(text, error.span().map_or(0, |span| span.start)), error.message().replace('\n', ", "))
 }
 
 /// Levenshtein's distance, with two neighbouring letters exchanged as one change.

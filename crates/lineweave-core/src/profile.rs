@@ -3,6 +3,7 @@
 //! A cell is a probe's name, its factors (layout, state, distance, bytes, ranks ...) and statistics of the
 //! samples. What this machine cannot tell is listed by name and reason, never filled in.
 
+use crate::names::{line_of, toml_fault};
 use crate::units::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -217,10 +218,9 @@ impl Profile {
     /// [`ProfileError`] with the line: malformed or truncated text, another schema, or numbers that are
     /// negative, not finite or out of order.
     pub fn from_toml(text: &str) -> Result<Profile, ProfileError> {
-        let line_of = |at: usize| 1 + text.bytes().take(at).filter(|&b| b == b'\n').count();
-        let malformed = |e: toml::de::Error| ProfileError::Malformed {
-            line: line_of(e.span().map_or(0, |s| s.start)),
-            message: e.message().replace('\n', ", "),
+        let malformed = |e: toml::de::Error| {
+            let (line, message) = toml_fault(text, &e);
+            ProfileError::Malformed { line, message }
         };
         let profile: Profile = match toml::from_str(text) {
             Ok(profile @ Profile { schema: SCHEMA, .. }) => profile,
@@ -232,7 +232,7 @@ impl Profile {
                 }
                 let version: Version = toml::from_str(text).map_err(malformed)?;
                 if *version.schema.get_ref() != SCHEMA {
-                    let line = line_of(version.schema.span().start);
+                    let line = line_of(text, version.schema.span().start);
                     return Err(ProfileError::Schema { line, found: *version.schema.get_ref() });
                 }
                 other.map_err(malformed)?
@@ -240,7 +240,7 @@ impl Profile {
         };
         for (i, cell) in profile.cells.iter().enumerate() {
             if let Some((expected, found)) = cell.stats.fault() {
-                let line = text.match_indices("[[cells]]").nth(i).map_or(1, |(at, _)| line_of(at));
+                let line = text.match_indices("[[cells]]").nth(i).map_or(1, |(at, _)| line_of(text, at));
                 return Err(ProfileError::BadCell { line, probe: cell.probe.clone(), expected, found });
             }
         }

@@ -1,15 +1,16 @@
 //! Homes: what a transfer costs when the line's memory is in another package than both cores.
 
-use super::read::{named, number, Read};
-use super::tree::Table;
-use super::{Machine, Value};
+use super::{read, Machine, Value};
 use crate::topology::{Cpu, Level};
+use serde::Deserialize;
 
 /// One-way transfers within a package, of lines whose memory is in another one. Where the caches ask a line's home who has it,
 /// that is a way across and back.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Away {
     /// Distance of the cores: `numa` or `package`.
+    #[serde(deserialize_with = "read::within_a_package")]
     pub level: Level,
     /// As [`Transfer`](super::Transfer).
     pub transfer_ns: Value,
@@ -44,13 +45,6 @@ impl Machine {
     }
 }
 
-/// A table `[[away]]` of a description.
-pub(super) fn read(table: Table<'_>) -> Read<Away> {
-    table.only(&["level", "transfer_ns"])?;
-    let level = named(&table, "level", &[Level::Numa, Level::Package], Level::name)?;
-    Ok(Away { level, transfer_ns: number(&table, "transfer_ns")? })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +66,6 @@ mod tests {
     fn only_levels_within_a_package_have_it() {
         let text = crate::machine::SOURCES.iter().find(|(name, _)| *name == "epyc-rome-7742-2s").unwrap().1;
         let found = text.replacen("level = \"numa\"", "level = \"machine\"", 1).parse::<Machine>();
-        assert!(found.unwrap_err().to_string().contains("`level`: expected numa, package"));
+        assert!(found.unwrap_err().to_string().contains("expected numa or package"));
     }
 }

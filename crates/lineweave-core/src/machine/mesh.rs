@@ -1,15 +1,15 @@
 //! Meshes of tiles: their links and ports, and what the message-passing family reads besides.
 
-use super::read::{number, value};
-use super::tree::{Entry, Table};
-use super::{Coherent, Machine, MachineError, Value};
+use super::{read, Coherent, Machine, Value};
 use crate::names::{named, read_back};
 use crate::topology::Cpu;
+use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 
 /// Routing of packets. Deterministic: a pair of tiles always uses the same links.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Routing {
     /// Along the row, then along the column.
     Xy,
@@ -21,7 +21,8 @@ pub enum Routing {
 }
 
 /// Rule by which a buffer's port chooses among requests that wait for it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Arbiter {
     /// First come, first served.
     Fifo,
@@ -31,30 +32,36 @@ pub enum Arbiter {
 }
 
 named!(Routing, Xy = "xy", Yx = "yx", TorusXy = "torus-xy");
-read_back!(Routing, String, |name| format!("unknown routing `{name}`: expected xy, yx, torus-xy"));
 named!(Arbiter, Fifo = "fifo", Inputs = "inputs");
 read_back!(Arbiter, String, |name| format!("unknown arbiter `{name}`: expected fifo, inputs"));
 
 /// Tiles of the mesh at which memory controllers sit: `0,0 5,0`.
-#[derive(Clone, PartialEq, PartialOrd, Debug)]
+#[derive(Clone, PartialEq, PartialOrd, Debug, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Controllers(pub Vec<(u32, u32)>);
 
 /// Tiles with their links and ports, whether cores pass messages over them or caches that agree pass lines.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Network {
     /// Tiles in a row.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub columns: Value,
     /// Rows of tiles.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub rows: Value,
     /// Cores of a tile, which share its port.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub cores_per_tile: Value,
     /// Routing of packets.
     pub routing: Value<Routing>,
     /// Clock of the mesh; a link moves a flit a cycle.
     pub mesh_mhz: Value,
     /// Bytes of a flit.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub link_bytes: Value,
     /// Flits of a packet beside its data; 0 where packets without data have links of their own.
+    #[serde(deserialize_with = "read::whole::<0, MOST, _>")]
     pub header_flits: Value,
     /// Time for which a tile's port is busy with one line.
     pub port_ns: Value,
@@ -62,19 +69,24 @@ pub struct Network {
 
 /// Cores that pass messages through buffers on a mesh of tiles. d is the number of routers on a packet's way:
 /// 1 within a tile.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Mesh {
     /// Tiles, links and ports.
+    #[serde(flatten)]
     pub network: Network,
     /// L^hop: a packet through one router.
     pub hop_ns: Value,
     /// Memory accesses that a core has under way.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub in_flight: Value,
     /// Between two accesses that a core issues; of use only where several are under way.
     pub issue_ns: Value,
     /// Lines of a core's message buffer, flags included.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub box_lines: Value,
     /// Flits that a router's buffer for the requests of one side holds.
+    #[serde(deserialize_with = "read::whole::<1, MOST, _>")]
     pub buffer_flits: Value,
     /// Rule by which the port chooses.
     pub arbiter: Value<Arbiter>,
@@ -100,101 +112,22 @@ pub struct Mesh {
     pub cache_bytes: Value,
 }
 
-/// The keys of a network.
-const NETWORK: [&str; 8] =
-    ["columns", "rows", "cores_per_tile", "routing", "mesh_mhz", "link_bytes", "header_flits", "port_ns"];
-
-/// The other keys of `[mesh]`.
-const BUFFERS: [&str; 16] = [
-    "hop_ns",
-    "in_flight",
-    "issue_ns",
-    "box_lines",
-    "buffer_flits",
-    "arbiter",
-    "box_ns",
-    "memory_read_ns",
-    "memory_write_ns",
-    "put_box_ns",
-    "put_memory_ns",
-    "get_box_ns",
-    "get_memory_ns",
-    "controllers",
-    "controller_ns",
-    "cache_bytes",
-];
-
 /// The most that a dimension may be.
-const MOST: f64 = 65_536.0;
+const MOST: u32 = 65_536;
 
-fn count(table: &Table<'_>, key: &str, least: f64) -> Result<Value, MachineError> {
-    value(table.get(key)?, |e| {
-        let n = e.number(true)?;
-        match n.fract() == 0.0 && (least..=MOST).contains(&n) {
-            true => Ok(n),
-            false => Err(e.bad(format!("a whole number from {least} to 65536"))),
-        }
-    })
-}
+impl TryFrom<String> for Controllers {
+    type Error = String;
 
-/// A table `[coherent.mesh]`.
-pub(super) fn network(table: Table<'_>) -> Result<Network, MachineError> {
-    table.only(&NETWORK)?;
-    links(&table)
-}
-
-fn links(table: &Table<'_>) -> Result<Network, MachineError> {
-    Ok(Network {
-        columns: count(table, "columns", 1.0)?,
-        rows: count(table, "rows", 1.0)?,
-        cores_per_tile: count(table, "cores_per_tile", 1.0)?,
-        routing: value(table.get("routing")?, by_name)?,
-        mesh_mhz: number(table, "mesh_mhz")?,
-        link_bytes: count(table, "link_bytes", 1.0)?,
-        header_flits: count(table, "header_flits", 0.0)?,
-        port_ns: number(table, "port_ns")?,
-    })
-}
-
-pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
-    table.only(&[&NETWORK[..], &BUFFERS[..]].concat())?;
-    let count = |key: &str| count(&table, key, 1.0);
-    let number = |key: &str| number(&table, key);
-    Ok(Mesh {
-        network: links(&table)?,
-        hop_ns: number("hop_ns")?,
-        in_flight: count("in_flight")?,
-        issue_ns: number("issue_ns")?,
-        box_lines: count("box_lines")?,
-        buffer_flits: count("buffer_flits")?,
-        arbiter: value(table.get("arbiter")?, by_name)?,
-        box_ns: number("box_ns")?,
-        memory_read_ns: number("memory_read_ns")?,
-        memory_write_ns: number("memory_write_ns")?,
-        put_box_ns: number("put_box_ns")?,
-        put_memory_ns: number("put_memory_ns")?,
-        get_box_ns: number("get_box_ns")?,
-        get_memory_ns: number("get_memory_ns")?,
-        controllers: value(table.get("controllers")?, controllers)?,
-        controller_ns: number("controller_ns")?,
-        cache_bytes: number("cache_bytes")?,
-    })
-}
-
-fn by_name<T: FromStr<Err = String>>(entry: &Entry<'_>) -> Result<T, MachineError> {
-    entry.text()?.parse().map_err(|e: String| entry.bad(e))
-}
-
-fn controllers(entry: &Entry<'_>) -> Result<Controllers, MachineError> {
-    let tile = |text: &str| {
-        let (x, y) = text.split_once(',')?;
-        Some((x.parse().ok()?, y.parse().ok()?))
-    };
-    let tiles: Option<Vec<(u32, u32)>> = entry.text()?.split_whitespace().map(tile).collect();
-    tiles
-        .filter(|t| !t.is_empty())
-        .map(Controllers)
-        .ok_or_else(|| entry.bad("tiles as column,row with blanks between them: \"0,0 5,0\""))
+    fn try_from(text: String) -> Result<Controllers, String> {
+        let tile = |text: &str| {
+            let (x, y) = text.split_once(',')?;
+            Some((x.parse().ok()?, y.parse().ok()?))
+        };
+        let tiles: Option<Vec<(u32, u32)>> = text.split_whitespace().map(tile).collect();
+        tiles.filter(|tiles| !tiles.is_empty()).map(Controllers).ok_or_else(|| {
+            format!("expected tiles as column,row with blanks between them: \"0,0 5,0\", found {text:?}")
+        })
+    }
 }
 
 /// Columns, rows and cores a tile of a mesh: `160x64`, or `100x51x2`.
@@ -220,7 +153,7 @@ impl FromStr for Dimensions {
 
     fn from_str(text: &str) -> Result<Dimensions, String> {
         let error = || format!("expected COLUMNSxROWS or COLUMNSxROWSxCORES, such as 160x64, found `{text}`");
-        let number = |part: &str| part.parse::<u32>().ok().filter(|n| (1..=MOST as u32).contains(n));
+        let number = |part: &str| part.parse::<u32>().ok().filter(|n| (1..=MOST).contains(n));
         let parts: Option<Vec<u32>> = text.split('x').map(number).collect();
         let dimensions = match parts.as_deref() {
             Some([columns, rows]) => Dimensions { columns: *columns, rows: *rows, cores_per_tile: 1 },

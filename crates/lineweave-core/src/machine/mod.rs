@@ -19,7 +19,6 @@ mod pairs;
 mod read;
 mod shipped;
 mod synthetic;
-mod tree;
 
 pub use coherent::{Coherent, NumaTransfer, Protocol};
 pub use home::{is_away, Away};
@@ -28,13 +27,15 @@ pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Network, Routing};
 pub use nearest::nearest;
 pub use pairs::{Matrix, MatrixFile, Measured};
 pub use shipped::{shipped, SOURCES};
-pub use synthetic::{topology, TopologyError};
+pub use synthetic::topology;
 
 use crate::names::named;
 use crate::topology::{Cpu, Level, Topology};
+use serde::Deserialize;
 
 /// Kind of evidence for a value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Measured with lineweave's own probes.
     Measured,
@@ -63,21 +64,34 @@ pub struct Value<T = f64> {
     pub source: String,
 }
 
+impl<T> Default for Value<T> {
+    /// A value that a description leaves to its matrix, or to a machine like it.
+    fn default() -> Value<T> {
+        let source = "the description leaves it to its matrix".to_owned();
+        Value { value: None, low: None, high: None, status: Status::Unknown, source }
+    }
+}
+
 /// CPUs that a description is for: patterns looked for in the CPU's model name, without regard to case; `?`
 /// stands for any one character.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Patterns {
     /// One must occur, or the description is not for this CPU; none means any vendor.
+    #[serde(deserialize_with = "read::lower_case")]
     pub vendor: Vec<String>,
     /// Names of the microarchitecture and model numbers of its kin.
+    #[serde(deserialize_with = "read::lower_case")]
     pub family: Vec<String>,
     /// Names of this very model.
+    #[serde(deserialize_with = "read::lower_case")]
     pub model: Vec<String>,
 }
 
 /// One-way transfer of a modified line between two cores, by the nearest level they share: half the round
 /// trip of a compare-and-swap ping-pong unless the source says otherwise. Never decreases with distance.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// Between SMT siblings.
     pub core_ns: Value,
@@ -92,7 +106,8 @@ pub struct Transfer {
 }
 
 /// Access to one line by the core that keeps or fetches it (Ramos & Hoefler, Table 1.5b).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Access {
     /// R_L: the line is in the own cache.
     pub local_ns: Value,
@@ -101,7 +116,8 @@ pub struct Access {
 }
 
 /// Rates of bulk work, all threads of other cores idle.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Rates {
     /// Bytes copied by one core from and to memory (each byte counted once).
     pub copy_bytes_per_ns: Value,
@@ -113,61 +129,83 @@ pub struct Rates {
 
 /// L(m, tau): the time of a transfer of m bytes while tau of them go on, synchronisation included (Rico-Gallego &
 /// Diaz-Martin 2015, section 3.1), as one of their set-ups estimates it. Never decreases with m or tau.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Concurrent {
     /// Set-up: `ring`, `ping` or `bcast` (section 5).
+    #[serde(deserialize_with = "read::pattern")]
     pub pattern: String,
     /// m, in bytes.
+    #[serde(deserialize_with = "read::from_1")]
     pub bytes: u64,
     /// tau.
+    #[serde(deserialize_with = "read::from_1")]
     pub tau: u32,
     /// The time.
     pub l_ns: Value,
 }
 
 /// The description of a machine.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Name, as its file is called.
+    #[serde(deserialize_with = "read::words")]
     pub name: String,
     /// Description in words.
+    #[serde(deserialize_with = "read::words")]
     pub title: String,
     /// Instruction set as the kernel names it: `x86_64`, `aarch64`, `ppc64le`.
+    #[serde(deserialize_with = "read::words")]
     pub arch: String,
     /// CPUs that the description is for.
+    #[serde(default)]
     pub cpu: Patterns,
     /// hwloc's synthetic form: `pack:2 numa:1 l3:16 core:4 pu:2`. The outermost cache named is the last-level
     /// cache (`l2` on machines without a third level).
+    #[serde(default)]
     pub topology: Value<String>,
     /// Length of a cache line.
+    #[serde(default)]
     pub line_bytes: Value,
     /// Its caches, where a simulation of them is wanted.
     pub coherent: Option<Coherent>,
     /// Costs of moving a line between cores.
+    #[serde(default)]
     pub transfer: Transfer,
     /// Costs of reaching a line.
+    #[serde(default)]
     pub access: Access,
     /// Bulk rates.
+    #[serde(default)]
     pub rates: Rates,
     /// Fits of handing over many lines, one a pair of states; empty where nobody measured them.
+    #[serde(default)]
     pub multi_line: Vec<MultiLine>,
     /// Fits of contention on one line, one a pair of states; empty where nobody measured them.
+    #[serde(default)]
     pub contention: Vec<Contention>,
     /// Pairs of NUMA nodes whose transfers differ from their level's; empty where none are known to.
+    #[serde(default)]
     pub numa_transfer: Vec<NumaTransfer>,
     /// Transfers within a package of lines whose home is in another one; empty where nobody saw that this matters.
+    #[serde(default)]
     pub away: Vec<Away>,
     /// Reading one line, by location and state; empty where nobody measured it by state.
+    #[serde(default, rename = "read")]
     pub reads: Vec<LineRead>,
     /// Fits of bandwidth, by location and number of threads; empty where nobody measured it.
+    #[serde(default)]
     pub bandwidth: Vec<Bandwidth>,
     /// Times of concurrent transfers; empty where nobody published any.
+    #[serde(default)]
     pub concurrent: Vec<Concurrent>,
     /// Parameters for the message-passing mesh family; `None` where cores share memory.
     pub mesh: Option<Mesh>,
     /// The matrix of core-to-core latencies that it names; what the matrix tells need not be described.
     pub matrix: Option<MatrixFile>,
     /// Measurements from that matrix, once it was read.
+    #[serde(skip)]
     pub measured: Option<Measured>,
 }
 
@@ -218,106 +256,11 @@ impl Machine {
 }
 
 /// Why a text is not a machine's description.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MachineError {
-    /// Not TOML.
-    #[error("line {line}: not TOML: {message}")]
-    Syntax {
-        /// Line of the text, from 1.
-        line: usize,
-        /// In the parser's words.
-        message: String,
-    },
-    /// A format of another version.
-    #[error("line {line}: expected schema 1, found {found}; use the lineweave that wrote it")]
-    Schema {
-        /// Line of the text, from 1.
-        line: usize,
-        /// Version found.
-        found: String,
-    },
-    /// A key that must be there.
-    #[error("line {line}: expected key `{key}` in {table}, found none; where nobody knows it, say status = \"unknown\"")]
-    Missing {
-        /// Line where the table begins, from 1.
-        line: usize,
-        /// The table that lacks it.
-        table: String,
-        /// The key.
-        key: String,
-    },
-    /// A key that means nothing.
-    #[error("line {line}: unknown key `{key}` in {table}: expected {expected}")]
-    UnknownKey {
-        /// Line of the text, from 1.
-        line: usize,
-        /// The table that has it.
-        table: String,
-        /// The key.
-        key: String,
-        /// Keys there are.
-        expected: String,
-    },
-    /// A value of another type or outside its range.
-    #[error("line {line}: `{key}`: expected {expected}, found {found}")]
-    BadValue {
-        /// Line of the text, from 1.
-        line: usize,
-        /// The key.
-        key: String,
-        /// Value that was expected.
-        expected: String,
-        /// Value that was found.
-        found: String,
-    },
-    /// A nearer pair of cores that is dearer than a farther one.
-    #[error("line {line}: {far} = {far_ns} ns is less than {near} = {near_ns} ns: expected SMT sibling <= shared cache <= NUMA node <= package <= machine")]
-    NotMonotone {
-        /// Line of the farther level's value, from 1.
-        line: usize,
-        /// Nearer level.
-        near: Level,
-        /// Its cost.
-        near_ns: f64,
-        /// Farther level.
-        far: Level,
-        /// Its cost.
-        far_ns: f64,
-    },
-    /// A transfer that gets cheaper with length or with others beside it.
-    #[error("line {line}: L({bytes}, {tau}) = {l_ns} ns of `{pattern}` is less than L({less_bytes}, {less_tau}) = {less_ns} ns: expected more bytes, and more transfers at once, not to take less time")]
-    Falling {
-        /// Line of the value, from 1.
-        line: usize,
-        /// The set-up.
-        pattern: String,
-        /// Bytes of the cheaper transfer.
-        bytes: u64,
-        /// Number of such transfers at once.
-        tau: u32,
-        /// Its time.
-        l_ns: f64,
-        /// Bytes of the dearer one.
-        less_bytes: u64,
-        /// Number of such transfers at once.
-        less_tau: u32,
-        /// Its time.
-        less_ns: f64,
-    },
-}
-
-impl MachineError {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct MachineError {
     /// Line of the text, from 1.
-    pub fn line(&self) -> usize {
-        match self {
-            MachineError::Syntax { line, .. }
-            | MachineError::Schema { line, .. }
-            | MachineError::Missing { line, .. }
-            | MachineError::UnknownKey { line, .. }
-            | MachineError::BadValue { line, .. }
-            | MachineError::NotMonotone { line, .. }
-            | MachineError::Falling { line, .. } => *line,
-        }
-    }
+    pub line: usize,
+    /// Words for what was expected and what was found.
+    pub message: String,
 }

@@ -22,6 +22,7 @@ pub fn nearest(cpu_model: &str, arch: &str) -> (&'static Machine, String) {
 }
 
 /// Machines that a description is for.
+#[derive(serde::Deserialize)]
 pub(super) struct Head {
     pub arch: String,
     pub cpu: Patterns,

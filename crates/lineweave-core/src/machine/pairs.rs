@@ -1,6 +1,8 @@
 //! Latencies of every pair of a machine's CPUs, as somebody measured them.
 
+use super::read;
 use crate::topology::Topology;
+use serde::Deserialize;
 
 /// Costs of moving a line between each two CPUs, in ns, the same both ways.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,11 +49,14 @@ impl Matrix {
 }
 
 /// The matrix that a description names, and what stands in for what no matrix tells.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MatrixFile {
     /// The file, from where the description lies.
+    #[serde(deserialize_with = "read::words")]
     pub file: String,
     /// Origin of the measurements.
+    #[serde(deserialize_with = "read::words")]
     pub source: String,
     /// The description whose other values are taken; the generic one of the instruction set where none is named.
     pub like: Option<String>,

@@ -2,385 +2,252 @@
 
 use super::nearest::Head;
 use super::synthetic::topology;
-use super::tree::{document, Entry, Table};
-use super::{
-    Access, Bandwidth, Concurrent, Contention, LineRead, Location, Machine, MachineError, MatrixFile,
-    MultiLine, NumaTransfer, Patterns, Rates, State, Status, Transfer, Value,
-};
+use super::{Arbiter, Concurrent, Controllers, Machine, MachineError, Protocol, Routing, Status, Value};
+use crate::names::{line_of, toml_fault};
 use crate::topology::Level;
+use serde::de::{Deserialize, Deserializer, Error};
+use std::ops::Range;
 use std::str::FromStr;
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
 
 /// Version of the format.
-const SCHEMA: f64 = 1.0;
+const SCHEMA: &str = "1";
 
-pub(super) type Read<T> = Result<T, MachineError>;
+/// Keys that a description may leave to its matrix, or to a machine like it.
+const LEFT: [&str; 6] = ["cpu", "topology", "line_bytes", "transfer", "access", "rates"];
+
+/// Words after an error about a key that is not there.
+const UNKNOWN: &str = "where nobody knows it, say status = \"unknown\"";
+
+fn of_toml(text: &str, error: &toml::de::Error) -> MachineError {
+    let (line, message) = toml_fault(text, error);
+    match message.starts_with("missing field") {
+        true => MachineError { line, message: format!("{message}; {UNKNOWN}") },
+        false => MachineError { line, message },
+    }
+}
+
+/// The line of a key of a table, to which the value belongs that has this span.
+fn here(text: &str, span: Range<usize>, message: String) -> MachineError {
+    MachineError { line: line_of(text, span.start), message }
+}
+
+/// The entry of a table's key.
+fn entry<'a>(table: &'a DeValue<'_>, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+    table.as_table()?.get(key)
+}
 
 impl FromStr for Machine {
     type Err = MachineError;
 
-    fn from_str(text: &str) -> Read<Machine> {
-        let node = document(text)?;
-        let root = Table::root(&node, text)?;
-        let schema = root.get("schema")?;
-        if schema.number(true)? != SCHEMA {
-            return Err(MachineError::Schema { line: schema.line, found: schema.node.describe() });
+    fn from_str(text: &str) -> Result<Machine, MachineError> {
+        let fault = |error: toml::de::Error| of_toml(text, &error);
+        let mut document = DeTable::parse(text).map_err(fault)?;
+        let root = document.get_mut();
+        let missing =
+            |key: &str| MachineError { line: 1, message: format!("missing field `{key}`; {UNKNOWN}") };
+        // Another version's text need not have this one's keys, so that its version is what is wrong with it.
+        let schema = root.remove("schema").ok_or_else(|| missing("schema"))?;
+        if schema.get_ref().as_integer().is_none_or(|n| n.as_str() != SCHEMA) {
+            let message = format!("expected schema {SCHEMA}, found another; use the lineweave that wrote it");
+            return Err(here(text, schema.span(), message));
         }
-        root.only(&[
-            "schema",
-            "name",
-            "title",
-            "arch",
-            "topology",
-            "line_bytes",
-            "cpu",
-            "transfer",
-            "access",
-            "rates",
-            "multi_line",
-            "contention",
-            "coherent",
-            "numa_transfer",
-            "away",
-            "read",
-            "bandwidth",
-            "concurrent",
-            "mesh",
-            "matrix",
-        ])?;
-        let matrix = root.find("matrix").map(|e| matrix_file(e.table(e.key)?)).transpose()?;
-        // What its matrix, or a machine like it, is asked for.
-        let left = |key: &str| matrix.is_some() && root.find(key).is_none();
-        if let (Some(_), Some(transfer)) = (&matrix, root.find("transfer")) {
-            return Err(transfer.bad("no transfers beside a matrix, which has them"));
+        match (root.get("matrix"), root.get("transfer")) {
+            (Some(_), Some(transfer)) => {
+                let message = "expected no transfers beside a matrix, which has them".to_owned();
+                return Err(here(text, transfer.span(), message));
+            }
+            (None, _) => LEFT.iter().try_for_each(|key| match root.contains_key(*key) {
+                true => Ok(()),
+                false => Err(missing(key)),
+            })?,
+            (Some(_), None) => {}
         }
-        let machine = Machine {
-            name: root.get("name")?.text()?.to_owned(),
-            title: root.get("title")?.text()?.to_owned(),
-            arch: root.get("arch")?.text()?.to_owned(),
-            cpu: if left("cpu") { Patterns::default() } else { patterns(root.table("cpu")?)? },
-            topology: match left("topology") {
-                true => silent(),
-                false => value(root.get("topology")?, synthetic)?,
-            },
-            line_bytes: match left("line_bytes") {
-                true => silent(),
-                false => value(root.get("line_bytes")?, |e| e.number(false))?,
-            },
-            coherent: root
-                .find("coherent")
-                .map(|e| super::coherent::read(e.table("coherent")?))
-                .transpose()?,
-            transfer: match left("transfer") {
-                true => Transfer {
-                    core_ns: silent(),
-                    l3_ns: silent(),
-                    numa_ns: silent(),
-                    package_ns: silent(),
-                    machine_ns: silent(),
-                },
-                false => transfer(root.table("transfer")?)?,
-            },
-            access: match left("access") {
-                true => Access { local_ns: silent(), memory_ns: silent() },
-                false => access(root.table("access")?)?,
-            },
-            rates: match left("rates") {
-                true => Rates {
-                    copy_bytes_per_ns: silent(),
-                    memory_bytes_per_ns: silent(),
-                    fold_bytes_per_ns: silent(),
-                },
-                false => rates(root.table("rates")?)?,
-            },
-            multi_line: list(&root, "multi_line", multi_line)?,
-            contention: list(&root, "contention", contention)?,
-            numa_transfer: list(&root, "numa_transfer", numa_transfer)?,
-            away: list(&root, "away", super::home::read)?,
-            reads: list(&root, "read", line_read)?,
-            bandwidth: list(&root, "bandwidth", bandwidth)?,
-            concurrent: list(&root, "concurrent", concurrent)?,
-            mesh: root.find("mesh").map(|e| super::mesh::read(e.table(e.key)?)).transpose()?,
-            matrix,
-            measured: None,
-        };
-        if let Some(transfer) = root.find("transfer") {
-            monotone(&machine, transfer.table(transfer.key)?)?;
+        let machine = Machine::deserialize(toml::Deserializer::from(document.clone())).map_err(fault)?;
+        if let Some(transfer) = document.get_ref().get("transfer") {
+            monotone(&machine, text, transfer)?;
         }
-        rising(&machine.concurrent, &root)?;
+        if let Some(list) = document.get_ref().get("concurrent") {
+            rising(&machine.concurrent, text, list)?;
+        }
         Ok(machine)
     }
 }
 
-/// A value that the description leaves to its matrix, or to a machine like it.
-fn silent<T>() -> Value<T> {
-    let source = "the description leaves it to its matrix".to_owned();
-    Value { value: None, low: None, high: None, status: Status::Unknown, source }
+/// Returns the machines that a file is for, as its beginning names them.
+pub(super) fn head(text: &str) -> Result<Head, MachineError> {
+    toml::from_str(text).map_err(|error| of_toml(text, &error))
 }
 
-fn matrix_file(table: Table<'_>) -> Read<MatrixFile> {
-    table.only(&["file", "source", "like"])?;
-    Ok(MatrixFile {
-        file: table.get("file")?.text()?.to_owned(),
-        source: table.get("source")?.text()?.to_owned(),
-        like: table.find("like").map(|e| e.text().map(str::to_owned)).transpose()?,
-    })
-}
-
-/// A value with its status; `inner` reads the value itself.
-pub(super) fn value<T: PartialOrd + Clone>(
-    entry: Entry<'_>,
-    inner: impl Fn(&Entry<'_>) -> Read<T>,
-) -> Read<Value<T>> {
-    let table = entry.table(entry.key)?;
-    table.only(&["value", "low", "high", "status", "source"])?;
-    let read = |key: &str| table.find(key).map(|e| inner(&e)).transpose();
-    let (value, low, high) = (read("value")?, read("low")?, read("high")?);
-    let stated = table.get("status")?;
-    let name = stated.text()?;
-    let status = Status::ALL
-        .into_iter()
-        .find(|s| s.name() == name)
-        .ok_or_else(|| stated.bad("measured, cited, inferred or unknown"))?;
-    match (status, &value) {
-        (Status::Unknown, None) | (Status::Measured | Status::Cited | Status::Inferred, Some(_)) => {}
-        (Status::Unknown, Some(_)) => {
-            return Err(stated.bad("measured, cited or inferred, because a value is given"))
-        }
-        (Status::Measured | Status::Cited | Status::Inferred, None) => {
-            return Err(MachineError::Missing {
-                line: entry.line,
-                table: format!("`{}`", entry.key),
-                key: "value".to_owned(),
-            })
-        }
+/// Type of which a description has values.
+pub trait Given {
+    /// Returns what is expected where a value of this type cannot be a machine's.
+    fn fault(&self) -> Option<String> {
+        None
     }
-    let ordered = |a: &Option<T>, b: &Option<T>| match (a, b) {
-        (Some(a), Some(b)) => a <= b,
-        (None, _) | (_, None) => true,
-    };
+}
+
+impl Given for f64 {
+    fn fault(&self) -> Option<String> {
+        let fits = self.is_finite() && *self > 0.0;
+        (!fits).then(|| format!("expected a number above 0, found {self}"))
+    }
+}
+
+impl Given for String {
+    fn fault(&self) -> Option<String> {
+        topology(self).err()
+    }
+}
+
+impl Given for Protocol {}
+impl Given for Routing {}
+impl Given for Arbiter {}
+impl Given for Controllers {}
+
+impl<'de, T: Deserialize<'de> + PartialOrd + Given> Deserialize<'de> for Value<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value<T>, D::Error> {
+        stated(deserializer, T::fault)
+    }
+}
+
+/// A value with its status.
+fn stated<'de, T: Deserialize<'de> + PartialOrd, D: Deserializer<'de>>(
+    deserializer: D,
+    fault: impl Fn(&T) -> Option<String>,
+) -> Result<Value<T>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Stated<T> {
+        value: Option<T>,
+        low: Option<T>,
+        high: Option<T>,
+        status: Status,
+        source: String,
+    }
+    let Stated { value, low, high, status, source } = Stated::<T>::deserialize(deserializer)?;
+    if let Some(fault) = [&value, &low, &high].into_iter().flatten().find_map(fault) {
+        return Err(D::Error::custom(fault));
+    }
+    if status == Status::Unknown && value.is_some() {
+        return Err(D::Error::custom("expected measured, cited or inferred, because a value is given"));
+    }
+    if status != Status::Unknown && value.is_none() {
+        return Err(D::Error::missing_field("value"));
+    }
+    let ordered = |a: &Option<T>, b: &Option<T>| a.is_none() || b.is_none() || a <= b;
     if !(ordered(&low, &value) && ordered(&value, &high) && ordered(&low, &high)) {
-        return Err(entry.bad("low <= value <= high"));
+        return Err(D::Error::custom("expected low <= value <= high"));
     }
-    Ok(Value { value, low, high, status, source: table.get("source")?.text()?.to_owned() })
-}
-
-pub(super) fn number(table: &Table<'_>, key: &str) -> Read<Value> {
-    value(table.get(key)?, |e| e.number(false))
+    Ok(Value { value, low, high, status, source: not_blank(source)? })
 }
 
 /// A parameter of a fit, which may be 0.
-fn parameter(table: &Table<'_>, key: &str) -> Read<Value> {
-    value(table.get(key)?, |e| e.number(true))
-}
-
-fn synthetic(entry: &Entry<'_>) -> Read<String> {
-    let text = entry.text()?;
-    match topology(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(e) => Err(entry.bad(e.to_string())),
-    }
-}
-
-fn patterns(table: Table<'_>) -> Read<Patterns> {
-    table.only(&["vendor", "family", "model"])?;
-    let words = |key: &str| -> Read<Vec<String>> {
-        table.get(key)?.items()?.iter().map(|item| item.text().map(str::to_lowercase)).collect()
-    };
-    Ok(Patterns { vendor: words("vendor")?, family: words("family")?, model: words("model")? })
-}
-
-/// Returns the machines that a file is for, as its beginning names them.
-pub(super) fn head(text: &str) -> Read<Head> {
-    let node = document(text)?;
-    let root = Table::root(&node, text)?;
-    Ok(Head { arch: root.get("arch")?.text()?.to_owned(), cpu: patterns(root.table("cpu")?)? })
-}
-
-/// The key of each level's transfer.
-const TRANSFERS: [(Level, &str); 5] = [
-    (Level::Core, "core_ns"),
-    (Level::L3, "l3_ns"),
-    (Level::Numa, "numa_ns"),
-    (Level::Package, "package_ns"),
-    (Level::Machine, "machine_ns"),
-];
-
-fn transfer(table: Table<'_>) -> Read<Transfer> {
-    table.only(&TRANSFERS.map(|(_, key)| key))?;
-    Ok(Transfer {
-        core_ns: number(&table, "core_ns")?,
-        l3_ns: number(&table, "l3_ns")?,
-        numa_ns: number(&table, "numa_ns")?,
-        package_ns: number(&table, "package_ns")?,
-        machine_ns: number(&table, "machine_ns")?,
+pub(super) fn from_0<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    stated(deserializer, |n: &f64| {
+        (!(n.is_finite() && *n >= 0.0)).then(|| format!("expected a number of at least 0, found {n}"))
     })
 }
 
-fn access(table: Table<'_>) -> Read<Access> {
-    table.only(&["local_ns", "memory_ns"])?;
-    Ok(Access { local_ns: number(&table, "local_ns")?, memory_ns: number(&table, "memory_ns")? })
-}
-
-fn rates(table: Table<'_>) -> Read<Rates> {
-    table.only(&["copy_bytes_per_ns", "memory_bytes_per_ns", "fold_bytes_per_ns"])?;
-    Ok(Rates {
-        copy_bytes_per_ns: number(&table, "copy_bytes_per_ns")?,
-        memory_bytes_per_ns: number(&table, "memory_bytes_per_ns")?,
-        fold_bytes_per_ns: number(&table, "fold_bytes_per_ns")?,
+/// A value that is a whole number from `LEAST` to `MOST`.
+pub(super) fn whole<'de, const LEAST: u32, const MOST: u32, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Value, D::Error> {
+    let (least, most) = (f64::from(LEAST), f64::from(MOST));
+    stated(deserializer, |n: &f64| {
+        let fits = n.fract() == 0.0 && (least..=most).contains(n);
+        (!fits).then(|| format!("expected a whole number from {LEAST} to {MOST}, found {n}"))
     })
-}
-
-/// An optional array of tables.
-fn list<T>(root: &Table<'_>, key: &str, read: fn(Table<'_>) -> Read<T>) -> Read<Vec<T>> {
-    match root.find(key) {
-        None => Ok(Vec::new()),
-        Some(entry) => entry.items()?.iter().map(|item| read(item.table(item.key)?)).collect(),
-    }
-}
-
-/// One of a few names.
-pub(super) fn named<T: Copy>(
-    table: &Table<'_>,
-    key: &str,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Read<T> {
-    let entry = table.get(key)?;
-    let text = entry.text()?;
-    let found = all.iter().copied().find(|&one| name(one) == text);
-    found.ok_or_else(|| entry.bad(all.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ")))
-}
-
-fn state(table: &Table<'_>, key: &str) -> Read<State> {
-    named(table, key, &State::ALL, State::name)
-}
-
-fn location(table: &Table<'_>) -> Read<Location> {
-    named(table, "location", &Location::ALL, Location::name)
 }
 
 /// A whole number from 1.
-fn count(table: &Table<'_>, key: &str) -> Read<usize> {
-    let entry = table.get(key)?;
-    let n = entry.number(false)?;
-    if n.fract() != 0.0 || n > 1e9 {
-        return Err(entry.bad("a whole number from 1"));
+pub(super) fn from_1<'de, T: Deserialize<'de> + PartialOrd + From<u8>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let n = T::deserialize(deserializer)?;
+    match n >= T::from(1) {
+        true => Ok(n),
+        false => Err(D::Error::custom("expected a whole number above 0, found 0")),
     }
-    Ok(n as usize)
 }
 
-fn line_read(table: Table<'_>) -> Read<LineRead> {
-    table.only(&["location", "state", "mean_ns", "stdev_ns"])?;
-    Ok(LineRead {
-        location: location(&table)?,
-        state: state(&table, "state")?,
-        mean_ns: number(&table, "mean_ns")?,
-        stdev_ns: parameter(&table, "stdev_ns")?,
-    })
+fn not_blank<E: Error>(text: String) -> Result<String, E> {
+    match text.trim().is_empty() {
+        true => Err(E::custom("expected a string that is not blank")),
+        false => Ok(text),
+    }
 }
 
-fn bandwidth(table: Table<'_>) -> Read<Bandwidth> {
-    table.only(&["location", "least_threads", "most_threads", "outstanding", "factor"])?;
-    Ok(Bandwidth {
-        location: location(&table)?,
-        least_threads: count(&table, "least_threads")?,
-        most_threads: count(&table, "most_threads")?,
-        outstanding: number(&table, "outstanding")?,
-        factor: number(&table, "factor")?,
-    })
+/// Words.
+pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    not_blank(String::deserialize(deserializer)?)
 }
 
-fn multi_line(table: Table<'_>) -> Read<MultiLine> {
-    table.only(&["send", "recv", "o_ns", "q_ns", "p_ns"])?;
-    Ok(MultiLine {
-        send: state(&table, "send")?,
-        recv: state(&table, "recv")?,
-        o_ns: parameter(&table, "o_ns")?,
-        q_ns: parameter(&table, "q_ns")?,
-        p_ns: parameter(&table, "p_ns")?,
-    })
+/// Patterns, which are compared without regard to case.
+pub(super) fn lower_case<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Vec::<String>::deserialize(deserializer)?
+        .into_iter()
+        .map(|pattern| not_blank(pattern.to_lowercase()))
+        .collect()
 }
 
-fn contention(table: Table<'_>) -> Read<Contention> {
-    table.only(&["send", "recv", "c_ns", "b_ns", "a_ns"])?;
-    Ok(Contention {
-        send: state(&table, "send")?,
-        recv: state(&table, "recv")?,
-        c_ns: parameter(&table, "c_ns")?,
-        b_ns: parameter(&table, "b_ns")?,
-        a_ns: parameter(&table, "a_ns")?,
-    })
+/// The set-up of a [`Concurrent`] transfer.
+pub(super) fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match String::deserialize(deserializer)? {
+        name if ["ring", "ping", "bcast"].contains(&name.as_str()) => Ok(name),
+        other => Err(D::Error::custom(format!("expected ring, ping or bcast, found {other:?}"))),
+    }
 }
 
-fn concurrent(table: Table<'_>) -> Read<Concurrent> {
-    table.only(&["pattern", "bytes", "tau", "l_ns"])?;
-    let whole = |key: &str, most: f64| -> Read<f64> {
-        let entry = table.get(key)?;
-        let n = entry.number(false)?;
-        match n.fract() == 0.0 && n <= most {
-            true => Ok(n),
-            false => Err(entry.bad("a whole number")),
+/// Two different nodes.
+pub(super) fn nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(usize, usize), D::Error> {
+    match <(usize, usize)>::deserialize(deserializer)? {
+        (a, b) if a != b => Ok((a, b)),
+        _ => Err(D::Error::custom("expected the numbers of two different nodes, as [0, 2]")),
+    }
+}
+
+/// A distance within a package.
+pub(super) fn within_a_package<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Level, D::Error> {
+    match Level::deserialize(deserializer)? {
+        level @ (Level::Numa | Level::Package) => Ok(level),
+        other => Err(D::Error::custom(format!("expected numa or package, found {other}"))),
+    }
+}
+
+/// Known transfers never get cheaper with distance (docs/explanation/measuring.md, rule 10).
+fn monotone(machine: &Machine, text: &str, transfer: &Spanned<DeValue<'_>>) -> Result<(), MachineError> {
+    let mut last: Option<(Level, f64)> = None;
+    for far in Level::ALL {
+        let Some(far_ns) = machine.transfer(far).value else { continue };
+        if let Some((near, near_ns)) = last.filter(|&(_, near_ns)| far_ns < near_ns) {
+            let value = entry(transfer.get_ref(), &format!("{far}_ns")).unwrap_or(transfer);
+            let order = "expected SMT sibling <= shared cache <= NUMA node <= package <= machine";
+            let message = format!("{far} = {far_ns} ns is less than {near} = {near_ns} ns: {order}");
+            return Err(here(text, value.span(), message));
         }
-    };
-    let pattern = table.get("pattern")?;
-    Ok(Concurrent {
-        pattern: match pattern.text()? {
-            name @ ("ring" | "ping" | "bcast") => name.to_owned(),
-            _ => return Err(pattern.bad("ring, ping or bcast")),
-        },
-        bytes: whole("bytes", 9e15)? as u64,
-        tau: whole("tau", f64::from(u32::MAX))? as u32,
-        l_ns: number(&table, "l_ns")?,
-    })
-}
-
-/// Known transfers of a set-up do not get cheaper with bytes or tau (Rico-Gallego & Diaz-Martin Eq. 8).
-fn rising(list: &[Concurrent], root: &Table<'_>) -> Read<()> {
-    for (i, a) in list.iter().enumerate() {
-        for b in list.iter().filter(|b| b.pattern == a.pattern && b.bytes <= a.bytes && b.tau <= a.tau) {
-            let (Some(l_ns), Some(less_ns)) = (a.l_ns.value, b.l_ns.value) else { continue };
-            if l_ns < less_ns {
-                let item = root.get("concurrent")?.items()?[i];
-                let line = item.table(item.key)?.get("l_ns")?.line;
-                return Err(MachineError::Falling {
-                    line,
-                    pattern: a.pattern.clone(),
-                    bytes: a.bytes,
-                    tau: a.tau,
-                    l_ns,
-                    less_bytes: b.bytes,
-                    less_tau: b.tau,
-                    less_ns,
-                });
-            }
-        }
+        last = Some((far, far_ns));
     }
     Ok(())
 }
 
-fn numa_transfer(table: Table<'_>) -> Read<NumaTransfer> {
-    table.only(&["nodes", "transfer_ns"])?;
-    let entry = table.get("nodes")?;
-    let node = |e: &Entry<'_>| e.number(true).ok().filter(|n| n.fract() == 0.0).map(|n| n as usize);
-    let nodes = match entry.items()?.as_slice() {
-        [a, b] => node(a).zip(node(b)).filter(|(a, b)| a != b),
-        _ => None,
-    };
-    Ok(NumaTransfer {
-        nodes: nodes.ok_or_else(|| entry.bad("the numbers of two different nodes, as [0, 2]"))?,
-        transfer_ns: number(&table, "transfer_ns")?,
-    })
-}
-
-/// Known transfers never get cheaper with distance (docs/explanation/measuring.md, rule 10).
-fn monotone(machine: &Machine, table: Table<'_>) -> Read<()> {
-    let mut last: Option<(Level, f64)> = None;
-    for (far, key) in TRANSFERS {
-        let Some(far_ns) = machine.transfer(far).value else { continue };
-        if let Some((near, near_ns)) = last.filter(|&(_, near_ns)| far_ns < near_ns) {
-            return Err(MachineError::NotMonotone { line: table.get(key)?.line, near, near_ns, far, far_ns });
+/// Known transfers of a set-up do not get cheaper with bytes or tau (Rico-Gallego & Diaz-Martin Eq. 8).
+fn rising(list: &[Concurrent], text: &str, tables: &Spanned<DeValue<'_>>) -> Result<(), MachineError> {
+    for (i, a) in list.iter().enumerate() {
+        for b in list.iter().filter(|b| b.pattern == a.pattern && b.bytes <= a.bytes && b.tau <= a.tau) {
+            let (Some(l_ns), Some(less_ns)) = (a.l_ns.value, b.l_ns.value) else { continue };
+            if l_ns < less_ns {
+                let table = tables.get_ref().get(i);
+                let value = table.and_then(|table| entry(table.get_ref(), "l_ns")).unwrap_or(tables);
+                let message = format!(
+                    "L({}, {}) = {l_ns} ns of `{}` is less than L({}, {}) = {less_ns} ns: expected more bytes, and more \
+                     transfers at once, not to take less time",
+                    a.bytes, a.tau, a.pattern, b.bytes, b.tau
+                );
+                return Err(here(text, value.span(), message));
+            }
         }
-        last = Some((far, far_ns));
     }
     Ok(())
 }

@@ -5,16 +5,6 @@ use crate::topology::{Cpu, Topology};
 /// The most CPUs a description may have: enough for scale studies, few enough to hold.
 const MOST_CPUS: usize = 1 << 20;
 
-/// Why a string is not a topology.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected {expected}, found `{found}`")]
-pub struct TopologyError {
-    /// Input that was expected.
-    pub expected: &'static str,
-    /// Input that was found.
-    pub found: String,
-}
-
 /// The CPUs of `pack:2 numa:4 l3:2 core:8 pu:2`: two packages of four NUMA nodes each of two caches each of
 /// eight cores each of two hardware threads.
 ///
@@ -22,9 +12,9 @@ pub struct TopologyError {
 /// has its own. A NUMA node or package that is not named is the level around it.
 ///
 /// # Errors
-/// A [`TopologyError`] when a level is unknown, named twice or empty, or when there are more than 2^20 CPUs.
-pub fn topology(text: &str) -> Result<Topology, TopologyError> {
-    let error = |expected, found: &str| TopologyError { expected, found: found.to_owned() };
+/// What was expected and found, when a level is unknown, named twice or empty, or when there are more than 2^20 CPUs.
+pub fn topology(text: &str) -> Result<Topology, String> {
+    let error = |expected: &str, found: &str| format!("expected {expected}, found `{found}`");
     let mut levels: Vec<(&str, usize)> = Vec::new();
     let mut cpus = 1usize;
     for part in text.split_whitespace() {

@@ -1,6 +1,7 @@
 //! Choices that were measured: what `tune` found best, kept per machine and used before the model is asked.
 
 use crate::collective::Collective;
+use crate::names::{line_of, toml_fault};
 use crate::plan::Params;
 use serde::{Deserialize, Serialize};
 
@@ -133,9 +134,9 @@ impl Choices {
     /// # Errors
     /// [`ChoicesError`] with the line.
     pub fn from_toml(text: &str) -> Result<Choices, ChoicesError> {
-        let table: Choices = toml::from_str(text).map_err(|e| ChoicesError::Malformed {
-            line: line_of(text, e.span().map_or(0, |s| s.start)),
-            message: e.message().to_owned(),
+        let table: Choices = toml::from_str(text).map_err(|e| {
+            let (line, message) = toml_fault(text, &e);
+            ChoicesError::Malformed { line, message }
         })?;
         if table.schema != CHOICES_SCHEMA {
             return Err(ChoicesError::Schema { found: table.schema });
@@ -151,11 +152,6 @@ impl Choices {
         }
         Ok(table)
     }
-}
-
-/// The line, from 1, of a byte of a text.
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.bytes().take(at).filter(|&b| b == b'\n').count()
 }
 
 #[cfg(test)]
