@@ -56,7 +56,7 @@ pub mod sweep;
 mod text;
 mod violation;
 
-pub use violation::{Cause, Fault, Race, Site, Step, Violation};
+pub use violation::{Cause, Race, Site, Step, Violation};
 
 use crate::collective::{Association, Collective};
 use crate::plan::{FlagIndex, Op, Plan, Reuse};

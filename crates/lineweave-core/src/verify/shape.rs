@@ -1,7 +1,7 @@
 //! Checks of each op alone, and of the writers of each flag.
 
 use super::text::{region_text, site, space_text};
-use super::violation::{Fault, Step, Violation};
+use super::violation::{Step, Violation};
 use crate::collective::Extent;
 use crate::plan::{Carry, FlagIndex, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::{Rank, LINE};
@@ -43,7 +43,10 @@ pub(super) fn check(plan: &Plan, index: &FlagIndex) -> Result<Vec<Writers>, Viol
                             });
                         }
                         if last.value >= *value {
-                            return Err(fail(Fault::NotGrowing { before: last.value, value: *value }));
+                            let before = last.value;
+                            return Err(fail(format!(
+                                "the flag is set to {value} after {before}: values must grow"
+                            )));
                         }
                     }
                     w.rank = rank;
@@ -63,23 +66,25 @@ pub(super) fn check(plan: &Plan, index: &FlagIndex) -> Result<Vec<Writers>, Viol
             let adds = writers.adds.len();
             if usize::try_from(value) != Ok(adds) || adds == 0 {
                 let site = Box::new(site(plan, rank, 0, Step::Op(i)));
-                return Err(Violation::Shape { site, fault: Fault::NotAllAdds { value, adds } });
+                let fault =
+                    format!("a counter is waited for until all adds of a run are there: {adds}, not {value}");
+                return Err(Violation::Shape { site, fault });
             }
         }
     }
     Ok(writers)
 }
 
-fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
+fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), String> {
     match op {
         Op::Move { src, dst } => {
             reads(plan, rank, src)?;
             writes(plan, rank, dst)?;
             lengths(&[src, dst])?;
-            if place(rank, src).overlaps(&place(rank, dst)) {
-                return Err(Fault::Overlap { src: region_text(src), dst: region_text(dst) });
+            match place(rank, src).overlaps(&place(rank, dst)) {
+                true => Err(overlap(src, dst)),
+                false => Ok(()),
             }
-            Ok(())
         }
         Op::Fold { a, b, dst } => {
             reads(plan, rank, a)?;
@@ -88,13 +93,17 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
             lengths(&[a, b, dst])?;
             for region in [a, b, dst] {
                 if region.offset % place_grain(plan, region) != 0 || region.len % plan.grain != 0 {
-                    return Err(Fault::Ragged { region: region_text(region), grain: plan.grain });
+                    return Err(format!(
+                        "{} does not begin and end at multiples of the element size {}",
+                        region_text(region),
+                        plan.grain
+                    ));
                 }
             }
             for src in [a, b] {
                 let (s, d) = (place(rank, src), place(rank, dst));
                 if s != d && s.overlaps(&d) {
-                    return Err(Fault::Overlap { src: region_text(src), dst: region_text(dst) });
+                    return Err(overlap(src, dst));
                 }
             }
             Ok(())
@@ -103,7 +112,7 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
             declared(plan, *flag)?;
             kind(plan, *flag, FlagKind::Signal)?;
             if *value < 1 {
-                return Err(Fault::Value { value: *value });
+                return Err(format!("a flag is set to {value}: values of a run start at 1"));
             }
             match carry {
                 None => Ok(()),
@@ -118,10 +127,7 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
                         Space::In => {}
                         Space::Out => has_output(plan, Rank::from(rank))?,
                         Space::Acc | Space::Slot { .. } | Space::PeerIn(_) | Space::PeerOut(_) => {
-                            return Err(Fault::BadAddress {
-                                space: space_text(*space),
-                                expected: "a rank publishes its own in or out",
-                            })
+                            return Err(bad_address(*space, "a rank publishes its own in or out"))
                         }
                     }
                     payload(plan, *flag, 8)
@@ -131,7 +137,9 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
         Op::Wait { flag, value, take } => {
             declared(plan, *flag)?;
             if plan.reuse == Reuse::Ring && *value < 1 {
-                return Err(Fault::LooksBack { value: *value });
+                return Err(format!(
+                    "a ring plan cannot wait for an earlier run (value {value}): every run has a bank of its own"
+                ));
             }
             if take.is_some() {
                 kind(plan, *flag, FlagKind::Signal)?;
@@ -152,10 +160,7 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
                             has_output(plan, *q)?;
                         }
                         Space::In | Space::Out | Space::Acc | Space::Slot { .. } => {
-                            return Err(Fault::BadAddress {
-                                space: space_text(*space),
-                                expected: "a rank takes the address of a peer's in or out",
-                            })
+                            return Err(bad_address(*space, "a rank takes the address of a peer's in or out"))
                         }
                     }
                     payload(plan, *flag, 8)
@@ -167,6 +172,15 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
             kind(plan, *flag, FlagKind::Counter)
         }
     }
+}
+
+fn overlap(src: &Region, dst: &Region) -> String {
+    let both = format!("{} and {}", region_text(src), region_text(dst));
+    format!("source and destination share bytes ({both}): only a fold may write exactly an operand")
+}
+
+fn bad_address(space: Space, expected: &str) -> String {
+    format!("{} cannot be addressed here: {expected}", space_text(space))
 }
 
 /// Returns the size at multiples of which elements begin. Scratch is handed out in lines, which need not be whole elements: there it is
@@ -188,31 +202,31 @@ fn place(rank: usize, region: &Region) -> Region {
     Region { space, ..*region }
 }
 
-fn exists(plan: &Plan, named: Rank) -> Result<(), Fault> {
+fn exists(plan: &Plan, named: Rank) -> Result<(), String> {
     if named.index() < plan.ranks {
         Ok(())
     } else {
-        Err(Fault::NoSuchRank { named, ranks: plan.ranks })
+        Err(format!("rank {named} does not exist: there are {} ranks", plan.ranks))
     }
 }
 
-fn direct(plan: &Plan) -> Result<(), Fault> {
+fn direct(plan: &Plan) -> Result<(), String> {
     if plan.direct {
         Ok(())
     } else {
-        Err(Fault::NotDirect)
+        Err("peers' private buffers are named, but the plan is not marked `direct`".to_owned())
     }
 }
 
 /// A broadcast's root and a reduction's other ranks, for example, pass no output buffer.
-fn has_output(plan: &Plan, owner: Rank) -> Result<(), Fault> {
+fn has_output(plan: &Plan, owner: Rank) -> Result<(), String> {
     match plan.collective.output(owner.index(), plan.root.index()) {
         Extent::Message | Extent::Blocks => Ok(()),
-        Extent::Nothing => Err(Fault::NoOutput { owner, collective: plan.collective }),
+        Extent::Nothing => Err(format!("rank {owner} has no output buffer in this {}", plan.collective)),
     }
 }
 
-fn reads(plan: &Plan, rank: usize, region: &Region) -> Result<(), Fault> {
+fn reads(plan: &Plan, rank: usize, region: &Region) -> Result<(), String> {
     let limit = match region.space {
         Space::In => plan.grid().input_bytes(rank),
         Space::Out => {
@@ -224,7 +238,10 @@ fn reads(plan: &Plan, rank: usize, region: &Region) -> Result<(), Fault> {
             exists(plan, owner)?;
             match plan.slots.get(slot as usize) {
                 Some(&size) => size,
-                None => return Err(Fault::NoSuchSlot { slot, slots: plan.slots.len() }),
+                None => {
+                    let slots = plan.slots.len();
+                    return Err(format!("slot {slot} was not declared: every box has {slots}"));
+                }
             }
         }
         Space::PeerIn(q) => {
@@ -241,37 +258,40 @@ fn reads(plan: &Plan, rank: usize, region: &Region) -> Result<(), Fault> {
     };
     match region.offset.checked_add(region.len) {
         Some(end) if end <= limit => Ok(()),
-        _ => Err(Fault::OutOfBounds { region: region_text(region), limit }),
+        _ => Err(format!("{} ends beyond the {limit} bytes there are", region_text(region))),
     }
 }
 
-fn writes(plan: &Plan, rank: usize, region: &Region) -> Result<(), Fault> {
+fn writes(plan: &Plan, rank: usize, region: &Region) -> Result<(), String> {
     match region.space {
-        Space::In | Space::PeerIn(_) => Err(Fault::WritesInput),
+        Space::In | Space::PeerIn(_) => {
+            Err("input buffers are never written: they belong to the caller".to_owned())
+        }
         Space::Out | Space::Acc | Space::Slot { .. } | Space::PeerOut(_) => reads(plan, rank, region),
     }
 }
 
-fn lengths(regions: &[&Region]) -> Result<(), Fault> {
+fn lengths(regions: &[&Region]) -> Result<(), String> {
     let first = regions[0].len;
     if regions.iter().any(|r| r.len != first) {
-        return Err(Fault::Lengths { lengths: regions.iter().map(|r| r.len).collect() });
+        let lengths: Vec<usize> = regions.iter().map(|r| r.len).collect();
+        return Err(format!("regions of one op must be equally long, found {lengths:?} bytes"));
     }
     if first == 0 {
-        return Err(Fault::Empty);
+        return Err("the transfer has no bytes: leave it out".to_owned());
     }
     Ok(())
 }
 
-fn declared(plan: &Plan, flag: FlagRef) -> Result<(), Fault> {
+fn declared(plan: &Plan, flag: FlagRef) -> Result<(), String> {
     exists(plan, flag.home)?;
     match plan.flags.get(flag.array as usize) {
         Some(array) if (flag.index as usize) < array.count => Ok(()),
-        _ => Err(Fault::NoSuchFlag { array: flag.array, index: flag.index }),
+        _ => Err(format!("flag array {} index {} was not declared", flag.array, flag.index)),
     }
 }
 
-fn kind(plan: &Plan, flag: FlagRef, wanted: FlagKind) -> Result<(), Fault> {
+fn kind(plan: &Plan, flag: FlagRef, wanted: FlagKind) -> Result<(), String> {
     let array = &plan.flags[flag.array as usize];
     if array.kind == wanted {
         return Ok(());
@@ -280,14 +300,17 @@ fn kind(plan: &Plan, flag: FlagRef, wanted: FlagKind) -> Result<(), Fault> {
         FlagKind::Signal => ("signal", "it is set, not added to"),
         FlagKind::Counter => ("counter", "it is added to, not set, and carries no payload"),
     };
-    Err(Fault::WrongKind { array: array.name.clone(), kind, expected })
+    Err(format!("array `{}` is a {kind}: {expected}", array.name))
 }
 
-fn payload(plan: &Plan, flag: FlagRef, bytes: usize) -> Result<(), Fault> {
+fn payload(plan: &Plan, flag: FlagRef, bytes: usize) -> Result<(), String> {
     let layout = plan.flags[flag.array as usize].layout;
     if bytes <= layout.payload() {
         Ok(())
     } else {
-        Err(Fault::Payload { bytes, layout, most: layout.payload() })
+        Err(format!(
+            "{bytes} bytes do not fit the line of a flag that is laid out {layout}: it takes {}",
+            layout.payload()
+        ))
     }
 }

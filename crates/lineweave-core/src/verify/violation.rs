@@ -1,6 +1,5 @@
 //! Why a plan is wrong, as a counter-example that a person can follow.
 
-use crate::collective::Collective;
 use crate::units::Rank;
 use std::fmt;
 
@@ -121,141 +120,6 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Why the plan is malformed at one op.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Fault {
-    /// A region beyond the end of its space.
-    #[error("{region} ends beyond the {limit} bytes there are")]
-    OutOfBounds {
-        /// The region.
-        region: String,
-        /// Size of its space.
-        limit: usize,
-    },
-    /// A rank that does not exist.
-    #[error("rank {named} does not exist: there are {ranks} ranks")]
-    NoSuchRank {
-        /// Named by the op.
-        named: Rank,
-        /// Number of ranks.
-        ranks: usize,
-    },
-    /// A slot that was not declared.
-    #[error("slot {slot} was not declared: every box has {slots}")]
-    NoSuchSlot {
-        /// Named by the op.
-        slot: u16,
-        /// Declared.
-        slots: usize,
-    },
-    /// A flag that was not declared.
-    #[error("flag array {array} index {index} was not declared")]
-    NoSuchFlag {
-        /// Named by the op.
-        array: u16,
-        /// Index.
-        index: u16,
-    },
-    /// A set of a counter, or an add to a signal.
-    #[error("array `{array}` is a {kind}: {expected}")]
-    WrongKind {
-        /// Its name.
-        array: String,
-        /// `signal` or `counter`.
-        kind: &'static str,
-        /// Ops that may be done to it.
-        expected: &'static str,
-    },
-    /// A wait for some of the adds of a run.
-    #[error("a counter is waited for until all adds of a run are there: {adds}, not {value}")]
-    NotAllAdds {
-        /// Value that the op waits for.
-        value: i32,
-        /// Adds in a run.
-        adds: usize,
-    },
-    /// A transfer of nothing.
-    #[error("the transfer has no bytes: leave it out")]
-    Empty,
-    /// Regions of different lengths in one op.
-    #[error("regions of one op must be equally long, found {lengths:?} bytes")]
-    Lengths {
-        /// Of each region.
-        lengths: Vec<usize>,
-    },
-    /// Source and destination share bytes.
-    #[error(
-        "source and destination share bytes ({src} and {dst}): only a fold may write exactly an operand"
-    )]
-    Overlap {
-        /// The source.
-        src: String,
-        /// The destination.
-        dst: String,
-    },
-    /// A fold that does not begin and end between elements.
-    #[error("{region} does not begin and end at multiples of the element size {grain}")]
-    Ragged {
-        /// The region.
-        region: String,
-        /// Element size.
-        grain: usize,
-    },
-    /// A write to an input buffer.
-    #[error("input buffers are never written: they belong to the caller")]
-    WritesInput,
-    /// `out` of a rank that has none.
-    #[error("rank {owner} has no output buffer in this {collective}")]
-    NoOutput {
-        /// Rank whose `out` the op names.
-        owner: Rank,
-        /// Collective of the plan.
-        collective: Collective,
-    },
-    /// Peers' private buffers in a plan that is not marked.
-    #[error("peers' private buffers are named, but the plan is not marked `direct`")]
-    NotDirect,
-    /// An address of something that has none, or that is no peer's.
-    #[error("{space} cannot be addressed here: {expected}")]
-    BadAddress {
-        /// The space.
-        space: String,
-        /// Spaces that can be addressed.
-        expected: &'static str,
-    },
-    /// A payload longer than its line takes.
-    #[error("{bytes} bytes do not fit the line of a flag that is laid out {layout}: it takes {most}")]
-    Payload {
-        /// Carried or taken.
-        bytes: usize,
-        /// Layout.
-        layout: crate::plan::Layout,
-        /// Limit.
-        most: usize,
-    },
-    /// A set to a value that no run reaches.
-    #[error("a flag is set to {value}: values of a run start at 1")]
-    Value {
-        /// Found.
-        value: i32,
-    },
-    /// A flag set to a value that is not above its last one.
-    #[error("the flag is set to {value} after {before}: values must grow")]
-    NotGrowing {
-        /// Earlier.
-        before: i32,
-        /// Later.
-        value: i32,
-    },
-    /// A ring plan that waits for an earlier run.
-    #[error("a ring plan cannot wait for an earlier run (value {value}): every run has a bank of its own")]
-    LooksBack {
-        /// Found.
-        value: i32,
-    },
-}
-
 /// Why a plan is not correct.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -269,7 +133,7 @@ pub enum Violation {
         /// The op.
         site: Box<Site>,
         /// Fault of the op.
-        fault: Fault,
+        fault: String,
     },
     /// Two ranks set one signal flag.
     #[error("{second} sets a flag that {first} sets too: a signal flag has one writer")]

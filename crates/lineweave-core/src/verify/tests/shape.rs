@@ -66,7 +66,7 @@ fn malformed_ops_are_named() {
         emit(&mut b, f, c);
         let violation = verify(&b.finish()).unwrap_err();
         let Violation::Shape { fault, .. } = violation else { panic!("{violation}") };
-        assert_eq!(fault.to_string(), message);
+        assert_eq!(fault, message);
     }
     let mut b = builder(Collective::Reduce, 2, 16, 8);
     b.mov(1, input(0..8), out(0..8));
@@ -80,8 +80,6 @@ fn lengths_that_overflow_are_out_of_bounds() {
     let mut plan = through_a_slot(true).finish();
     let far = Region { space: Space::In, offset: usize::MAX - 1, len: 100 };
     plan.programs[0][1] = Op::Move { src: far, dst: slot(0, 0, 0..100) };
-    assert!(matches!(
-        verify(&plan),
-        Err(Violation::Shape { fault: Fault::OutOfBounds { limit: 100, .. }, .. })
-    ));
+    let violation = verify(&plan).unwrap_err().to_string();
+    assert!(violation.ends_with("ends beyond the 100 bytes there are"), "{violation}");
 }
