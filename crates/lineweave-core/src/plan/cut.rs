@@ -10,7 +10,7 @@
 //!   what they are in the whole plan. Those behind it may be anything in slots and scratch, and reach no caller's buffer.
 //! - *Progress* and *shape* speak of flags and borders, which are the same or nearer.
 
-use super::{Blocks, Carry, Grid, Op, Plan, Region, Space, Take, Uneven};
+use super::{Blocks, Grid, Op, Plan, Region, Space, Uneven};
 use std::sync::Arc;
 
 impl Plan {
@@ -61,25 +61,12 @@ impl Plan {
             Space::In | Space::Out | Space::PeerIn(_) | Space::PeerOut(_) => at(rank, r),
             Space::Acc | Space::Slot { .. } => *r,
         };
-        let op = |rank: usize, op: &Op| match *op {
-            Op::Move { src, dst } => {
-                let [src, dst] = [src, dst].map(|r| cut(rank, &r));
-                let len = src.len.min(dst.len);
-                Op::Move { src: Region { len, ..src }, dst: Region { len, ..dst } }
-            }
-            Op::Fold { a, b, dst } => {
-                let [a, b, dst] = [a, b, dst].map(|r| cut(rank, &r));
-                let len = a.len.min(b.len).min(dst.len);
-                let [a, b, dst] = [a, b, dst].map(|r| Region { len, ..r });
-                Op::Fold { a, b, dst }
-            }
-            Op::Set { flag, value, carry: Some(Carry::Bytes(r)) } => {
-                Op::Set { flag, value, carry: Some(Carry::Bytes(cut(rank, &r))) }
-            }
-            Op::Wait { flag, value, take: Some(Take::Bytes(r)) } => {
-                Op::Wait { flag, value, take: Some(Take::Bytes(cut(rank, &r))) }
-            }
-            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => *op,
+        let op = |rank: usize, op: &Op| {
+            let mut op = *op;
+            op.regions_mut().for_each(|r| *r = cut(rank, r));
+            let shortest = op.regions().map(|r| r.len).min().unwrap_or(0);
+            op.regions_mut().for_each(|r| r.len = shortest);
+            op
         };
         let of_rank = |(rank, program): (usize, &Vec<Op>)| program.iter().map(|o| op(rank, o)).collect();
         let programs = self.programs.iter().enumerate().map(of_rank).collect();

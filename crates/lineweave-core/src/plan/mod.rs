@@ -37,6 +37,7 @@ pub use home::Home;
 pub use layout::Footprint;
 pub use params::Params;
 pub use part::{follows, Part};
+pub(crate) use text::space_text;
 pub use text::{move_verb, PlanTextError};
 
 use crate::collective::Collective;
@@ -161,6 +162,34 @@ pub enum Op {
         /// The flag.
         flag: FlagRef,
     },
+}
+
+impl Op {
+    /// The bytes that the op reads and writes: operands in their order, then the result.
+    pub fn regions(&self) -> impl Iterator<Item = &Region> {
+        let found = match self {
+            Op::Move { src, dst } => [Some(src), Some(dst), None],
+            Op::Fold { a, b, dst } => [Some(a), Some(b), Some(dst)],
+            Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => {
+                [Some(r), None, None]
+            }
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => [None; 3],
+        };
+        found.into_iter().flatten()
+    }
+
+    /// [`Op::regions`], to be changed.
+    pub fn regions_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Region> {
+        let found = match self {
+            Op::Move { src, dst } => [Some(src), Some(dst), None],
+            Op::Fold { a, b, dst } => [Some(a), Some(b), Some(dst)],
+            Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => {
+                [Some(r), None, None]
+            }
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => [None, None, None],
+        };
+        found.into_iter().flatten()
+    }
 }
 
 /// Rule that makes it safe to run another plan, or this one again, without waiting for everybody.

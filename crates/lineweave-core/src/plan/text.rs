@@ -125,7 +125,8 @@ impl Plan {
     }
 }
 
-fn space_text(space: Space) -> String {
+/// Returns the place as ops name it.
+pub(crate) fn space_text(space: Space) -> String {
     match space {
         Space::In => "in".to_owned(),
         Space::Out => "out".to_owned(),

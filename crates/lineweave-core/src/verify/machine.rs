@@ -13,7 +13,7 @@ use super::shape::Writers;
 use super::text::site;
 use super::violation::{Site, Step, Violation};
 use crate::collective::Extent;
-use crate::plan::{Carry, FlagIndex, FlagRef, Op, Plan, Reuse, Space, Take};
+use crate::plan::{FlagIndex, FlagRef, Op, Plan, Reuse, Space};
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
@@ -77,15 +77,7 @@ impl<'a> Machine<'a> {
             Space::In | Space::Out | Space::Acc | Space::Slot { .. } => {}
         };
         if plan.direct {
-            for (_, op) in plan.ops() {
-                match op {
-                    Op::Move { src, dst } => [src, dst].into_iter().for_each(|r| mark(r.space)),
-                    Op::Fold { a, b, dst } => [a, b, dst].into_iter().for_each(|r| mark(r.space)),
-                    Op::Set { carry: Some(Carry::Bytes(r)), .. }
-                    | Op::Wait { take: Some(Take::Bytes(r)), .. } => mark(r.space),
-                    Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => {}
-                }
-            }
+            plan.ops().flat_map(|(_, op)| op.regions()).for_each(|r| mark(r.space));
         }
         let grid = plan.grid();
         let mut sizes: Vec<usize> = (0..p).map(|r| grid.input_bytes(r)).collect();

@@ -14,7 +14,7 @@
 
 use super::reference;
 use super::{verify, Proof};
-use crate::plan::{Carry, FlagKind, Op, Plan, Region, Space, Take};
+use crate::plan::{FlagKind, Op, Plan, Space};
 use crate::units::Rank;
 
 /// Kind of change to a plan.
@@ -214,25 +214,18 @@ fn apply(plan: &Plan, change: Change, rank: usize, i: usize) -> Option<Plan> {
                 ops[later] = Op::Fold { a: a2, b, dst: dst2 };
             }))
         }
-        (Change::Shorten, op) => {
-            let cut = |r: Region| Region { len: r.len.saturating_sub(plan.grain), ..r };
-            let short = match op {
-                Op::Move { src, dst } => Op::Move { src: cut(src), dst: cut(dst) },
-                Op::Fold { a, b, dst } => Op::Fold { a: cut(a), b: cut(b), dst: cut(dst) },
-                Op::Set { flag, value, carry: Some(Carry::Bytes(r)) } => {
-                    Op::Set { flag, value, carry: Some(Carry::Bytes(cut(r))).filter(|_| r.len > plan.grain) }
-                }
-                Op::Wait { flag, value, take: Some(Take::Bytes(r)) } => {
-                    Op::Wait { flag, value, take: Some(Take::Bytes(cut(r))).filter(|_| r.len > plan.grain) }
-                }
-                Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => return None,
-            };
-            match short {
-                Op::Move { dst, .. } | Op::Fold { dst, .. } if dst.len == 0 => Some(without()),
-                Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => {
-                    with(short)
+        (Change::Shorten, mut op) => {
+            op.regions().next()?;
+            op.regions_mut().for_each(|r| r.len = r.len.saturating_sub(plan.grain));
+            if op.regions().all(|r| r.len == 0) {
+                match &mut op {
+                    Op::Move { .. } | Op::Fold { .. } => return Some(without()),
+                    Op::Set { carry, .. } => *carry = None,
+                    Op::Wait { take, .. } => *take = None,
+                    Op::Add { .. } => {}
                 }
             }
+            with(op)
         }
         (
             Change::DropWait
@@ -263,22 +256,13 @@ fn writes_data(op: &Op) -> bool {
 }
 
 /// The op with its first slot (the destination's, else a source's) replaced.
-fn redirect(op: Op, to: impl Fn(Rank, u16) -> (Rank, u16)) -> Option<Op> {
-    let moved = |r: Region| match r.space {
+fn redirect(mut op: Op, to: impl Fn(Rank, u16) -> (Rank, u16)) -> Option<Op> {
+    op.regions_mut().rev().find_map(|region| match &mut region.space {
         Space::Slot { rank, slot } => {
-            let (rank, slot) = to(rank, slot);
-            Some(Region { space: Space::Slot { rank, slot }, ..r })
+            (*rank, *slot) = to(*rank, *slot);
+            Some(())
         }
         Space::In | Space::Out | Space::Acc | Space::PeerIn(_) | Space::PeerOut(_) => None,
-    };
-    match op {
-        Op::Move { src, dst } => moved(dst)
-            .map(|dst| Op::Move { src, dst })
-            .or_else(|| moved(src).map(|src| Op::Move { src, dst })),
-        Op::Fold { a, b, dst } => moved(dst)
-            .map(|dst| Op::Fold { a, b, dst })
-            .or_else(|| moved(b).map(|b| Op::Fold { a, b, dst }))
-            .or_else(|| moved(a).map(|a| Op::Fold { a, b, dst })),
-        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => None,
-    }
+    })?;
+    Some(op)
 }

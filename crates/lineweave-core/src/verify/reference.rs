@@ -50,20 +50,11 @@ fn cell_size(plan: &Plan, start: usize) -> usize {
     let buffers = (0..plan.ranks).flat_map(|r| [grid.input_bytes(r), grid.output_bytes(r)]);
     let mut size = buffers.fold(start, gcd);
     for (_, op) in plan.ops() {
-        for region in regions(op) {
+        for region in op.regions() {
             size = gcd(gcd(size, region.offset), region.len);
         }
     }
     size
-}
-
-fn regions(op: &Op) -> Vec<&Region> {
-    match op {
-        Op::Move { src, dst } => vec![src, dst],
-        Op::Fold { a, b, dst } => vec![a, b, dst],
-        Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => vec![r],
-        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => Vec::new(),
-    }
 }
 
 /// A buffer of one rank or bank.

@@ -1,19 +1,9 @@
 //! Steps, spaces and regions as text, for violations.
 
 use super::violation::{Site, Step};
-use crate::plan::{Plan, Region, Space};
+pub(super) use crate::plan::space_text;
+use crate::plan::{Plan, Region};
 use crate::units::Rank;
-
-pub(super) fn space_text(space: Space) -> String {
-    match space {
-        Space::In => "in".to_owned(),
-        Space::Out => "out".to_owned(),
-        Space::Acc => "acc".to_owned(),
-        Space::Slot { rank, slot } => format!("box@{rank}[{slot}]"),
-        Space::PeerIn(rank) => format!("in@{rank}"),
-        Space::PeerOut(rank) => format!("out@{rank}"),
-    }
-}
 
 pub(super) fn region_text(region: &Region) -> String {
     format!("{}[{}..{}]", space_text(region.space), region.offset, region.offset.saturating_add(region.len))

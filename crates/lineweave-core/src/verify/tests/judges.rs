@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::algorithm::Algorithm;
-use crate::plan::{Blocks, Carry, Take, Uneven};
+use crate::plan::{Blocks, Uneven};
 
 /// Plans of every algorithm that are small enough to be looked at step by step.
 fn small_plans() -> Vec<Plan> {
@@ -42,16 +42,8 @@ fn borders(plan: &Plan, pitch: usize) -> std::collections::BTreeSet<usize> {
     let users = |r: &&Region| !matches!(r.space, Space::Acc | Space::Slot { .. });
     let mut found = vec![0, plan.bytes];
     for (_, op) in plan.ops() {
-        let regions = match op {
-            Op::Move { src, dst } => vec![src, dst],
-            Op::Fold { a, b, dst } => vec![a, b, dst],
-            Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => {
-                vec![r]
-            }
-            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => Vec::new(),
-        };
         let ends = |r: &Region| [r.offset % pitch, r.offset % pitch + r.len];
-        found.extend(regions.into_iter().filter(users).flat_map(ends));
+        found.extend(op.regions().filter(users).flat_map(ends));
     }
     let near = |n: &usize| [n.saturating_sub(plan.grain), *n, n + plan.grain];
     found.iter().flat_map(near).filter(|&n| n <= plan.bytes && n % plan.grain == 0).collect()
