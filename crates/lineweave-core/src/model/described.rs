@@ -4,12 +4,9 @@
 //! transfer of ownership. Everything else follows from it by the relations below, marked as inferred, or is
 //! assumed and listed.
 
-use super::{
-    AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, MultiLine, Overhead, Provenance,
-    Surface, Values, Wake, SCHEMA,
-};
+use super::values::{at_level, by_lines, sums};
+use super::{Contention, Fitted, LevelCosts, Model, MultiLine, Provenance, Surface, Values};
 use crate::machine::{Machine, State, Status, Value};
-use crate::plan::Layout;
 use crate::profile::{Fingerprint, Unidentified};
 use crate::topology::Level;
 
@@ -121,12 +118,6 @@ impl Model {
             .iter()
             .map(|&(level, t)| {
                 let two = t.inferred(TRANSFERS_ALONE);
-                let by = |one_line: Fitted| {
-                    vec![
-                        LayoutCost { layout: Layout::Paired, cost: one_line },
-                        LayoutCost { layout: Layout::Alone, cost: two },
-                    ]
-                };
                 let farther = t.value / across.value.max(1e-9);
                 let slope = match &lines {
                     Some(t_n) => t_n.o.inferred(farther / line),
@@ -134,19 +125,11 @@ impl Model {
                 };
                 let beta = if slope.value < copy_byte.value { copy_byte.inferred(1.0) } else { slope };
                 LevelCosts {
-                    level,
-                    read: t,
                     away: machine.away(level).and_then(known),
-                    read_clean: None,
-                    own: t.inferred(1.0),
-                    own_modified: None,
-                    signal: by(two),
-                    exchange: by(t.inferred(EXCHANGE_PAIRED)),
+                    signal: by_lines(two, two),
+                    exchange: by_lines(t.inferred(EXCHANGE_PAIRED), two),
                     lines: if between_cores.is_some_and(|b| b.0 == level) { lines } else { None },
-                    hockney: Some(AlphaBeta { alpha: t, beta }),
-                    get: Surface::line(t, beta),
-                    put: Surface::line(t.inferred(1.0), beta),
-                    stream: None,
+                    ..at_level(level, t, t.inferred(1.0), beta)
                 }
             })
             .collect();
@@ -155,37 +138,21 @@ impl Model {
             levels = stand_in.levels.clone();
         }
         let zero = Fitted::assumed(0.0);
-        let fold = |element: &str| FoldCosts {
-            element: element.to_owned(),
-            op: "sum".to_owned(),
-            private: Surface::line(zero, per_byte(fold_rate)),
-            slot: None,
-        };
         let topology = machine.topology.value.clone().unwrap_or_default();
         let cpus = machine.topology().map_or(0, |t| t.cpus.len());
         Model {
-            schema: SCHEMA,
             machine: Fingerprint { cpu: machine.name.clone(), cpus, line_bytes, topology },
             line_bytes,
             local,
             invalid,
             contention,
             issue,
-            stores: None,
             add: nearest.inferred(1.0),
             levels,
             copy: Surface::line(zero, copy_byte),
-            streamed: None,
-            folds: vec![fold("f64"), fold("f32")],
-            overhead: Overhead { ..stand_in.overhead },
-            wake: Wake { ..stand_in.wake },
-            patterns: Vec::new(),
-            tricks: Vec::new(),
-            nt_from: None,
-            attach: None,
-            pinning: None,
+            folds: sums(Surface::line(zero, per_byte(fold_rate))),
             unidentified: missing.0,
-            residuals: Vec::new(),
+            ..stand_in
         }
     }
 }

@@ -68,45 +68,22 @@ impl Values {
             let (_, r0, o0) = self.levels[0];
             near * (r + o) / (r0 + o0)
         };
-        let by = |paired: f64, alone: f64| {
-            vec![
-                LayoutCost { layout: Layout::Paired, cost: given(paired) },
-                LayoutCost { layout: Layout::Alone, cost: given(alone) },
-            ]
-        };
+        let by = |paired: f64, alone: f64| by_lines(given(paired), given(alone));
         let per_byte = self.per_line / self.line_bytes as f64;
         let levels = self
             .levels
             .iter()
             .map(|&(level, read, own)| {
                 let beta = given(per_byte.max(self.per_byte_local) * scale(1.0, read, own));
+                let paired = scale(self.exchange_paired, read, own);
                 LevelCosts {
-                    level,
-                    read: given(read),
-                    away: None,
-                    read_clean: None,
-                    own: given(own),
-                    own_modified: None,
-                    signal: by(scale(self.exchange_paired, read, own), read + own),
-                    exchange: by(
-                        scale(self.exchange_paired, read, own),
-                        scale(self.exchange_alone, read, own),
-                    ),
-                    lines: None,
-                    hockney: Some(AlphaBeta { alpha: given(read), beta }),
-                    get: Surface::line(given(read), beta),
-                    put: Surface::line(given(own), beta),
-                    stream: None,
+                    signal: by(paired, read + own),
+                    exchange: by(paired, scale(self.exchange_alone, read, own)),
+                    ..at_level(level, given(read), given(own), beta)
                 }
             })
             .collect();
         let zero = given(0.0);
-        let fold = |element: &str| FoldCosts {
-            element: element.to_owned(),
-            op: "sum".to_owned(),
-            private: Surface::line(zero, given(self.per_byte_fold)),
-            slot: None,
-        };
         Model {
             schema: SCHEMA,
             machine: Fingerprint::default(),
@@ -123,7 +100,7 @@ impl Values {
             levels,
             copy: Surface::line(zero, given(self.per_byte_local)),
             streamed: None,
-            folds: vec![fold("f64"), fold("f32")],
+            folds: sums(Surface::line(zero, given(self.per_byte_fold))),
             overhead: Overhead {
                 set: given(self.overhead),
                 wait: given(self.overhead),
@@ -141,4 +118,39 @@ impl Values {
             residuals: Vec::new(),
         }
     }
+}
+
+/// Costs over one line, and over a line each.
+pub(super) fn by_lines(one: Fitted, each: Fitted) -> Vec<LayoutCost> {
+    vec![LayoutCost { layout: Layout::Paired, cost: one }, LayoutCost { layout: Layout::Alone, cost: each }]
+}
+
+/// The costs at a distance of which no more is known than those of one line and of each byte behind it; without those of flags.
+pub(super) fn at_level(level: Level, read: Fitted, own: Fitted, beta: Fitted) -> LevelCosts {
+    LevelCosts {
+        level,
+        read,
+        away: None,
+        read_clean: None,
+        own,
+        own_modified: None,
+        signal: Vec::new(),
+        exchange: Vec::new(),
+        lines: None,
+        hockney: Some(AlphaBeta { alpha: read, beta }),
+        get: Surface::line(read, beta),
+        put: Surface::line(own, beta),
+        stream: None,
+    }
+}
+
+/// Sums in private memory, of the elements that are summed most.
+pub(super) fn sums(private: Surface) -> Vec<FoldCosts> {
+    let of = |element: &str| FoldCosts {
+        element: element.to_owned(),
+        op: "sum".to_owned(),
+        private: private.clone(),
+        slot: None,
+    };
+    vec![of("f64"), of("f32")]
 }
