@@ -22,19 +22,12 @@ fn each_further(
     (call, answers): (&str, &str),
     notes: &mut Notes,
 ) -> Result<Option<Fitted>, FitError> {
-    let (mut points, mut observations) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     for cell in cells.at("star", level, &[("call", call), ("answers", answers)]) {
-        let others = f64::from(cells.factor::<u32>(cell, "others")?);
-        points.push((others, cell.stats.median));
-        observations.push(Observation {
-            basis: vec![others, 1.0],
-            value: cell.stats.median,
-            sigma: sigma(cell),
-        });
+        found.push((f64::from(cells.factor::<u32>(cell, "others")?), cell));
     }
-    let Some(fit) = weighted(&observations) else { return Ok(None) };
-    notes.segments(format!("star[{call}, {answers}]@{level}"), &points, &fit);
-    Ok(Some(fit.coefficients[0].at_least(0.0)))
+    let fit = notes.fit(format!("star[{call}, {answers}]@{level}"), &found, |others| vec![others, 1.0]);
+    Ok(fit.map(|fit| fit.coefficients[0].at_least(0.0)))
 }
 
 /// Between stores to lines that others poll.

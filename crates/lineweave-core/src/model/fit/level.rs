@@ -1,8 +1,7 @@
 //! The costs at one distance.
 
 use super::{FitError, Notes};
-use crate::model::cells::{fitted, sigma, Cells};
-use crate::model::least_squares::{weighted, Observation};
+use crate::model::cells::{fitted, Cells};
 use crate::model::{AlphaBeta, Fitted, LayoutCost, LevelCosts, MultiLine, Surface};
 use crate::plan::Layout;
 use crate::profile::Cell;
@@ -121,25 +120,18 @@ pub(super) fn fit_level(
 
 /// T_N(N) = o N + q - p / N, Ramos & Hoefler Eq. 3.1.
 fn fit_lines(cells: &Cells, level: Level, notes: &mut Notes) -> Result<Option<MultiLine>, FitError> {
-    let found = cells.at("pingpong", level, &[]);
-    let mut points = Vec::new();
-    let mut observations = Vec::new();
-    for cell in &found {
-        let n = cells.factor::<u32>(cell, "lines")?.max(1);
-        let n = f64::from(n);
-        points.push((n, cell.stats.median));
-        let basis = vec![n, 1.0, -1.0 / n];
-        observations.push(Observation { basis, value: cell.stats.median, sigma: sigma(cell) });
+    let mut found = Vec::new();
+    for cell in cells.at("pingpong", level, &[]) {
+        found.push((f64::from(cells.factor::<u32>(cell, "lines")?.max(1)), cell));
     }
-    let Some(fit) = weighted(&observations) else {
+    let Some(fit) = notes.fit(format!("T_N@{level}"), &found, |n| vec![n, 1.0, -1.0 / n]) else {
         let because = format!(
             "o, q and p need ping-pongs of at least 3 numbers of lines, and there are {}",
-            points.len()
+            found.len()
         );
         notes.missing(format!("T_N@{level}"), because);
         return Ok(None);
     };
-    notes.segments(format!("T_N@{level}"), &points, &fit);
     let [o, q, p] = fit.coefficients[..] else { return Ok(None) };
     Ok(Some(MultiLine { o, q, p }))
 }
@@ -150,18 +142,14 @@ fn fit_hockney(
     found: &[&Cell],
     notes: &mut Notes,
 ) -> Result<Option<AlphaBeta>, FitError> {
-    let mut points = Vec::new();
-    let mut observations = Vec::new();
+    let mut single = Vec::new();
     for cell in found.iter().filter(|c| c.factors.get("tau").is_none_or(|t| t == "1")) {
-        let m = cells.factor::<u32>(cell, "bytes").map(f64::from)?;
-        points.push((m, cell.stats.median));
-        observations.push(Observation { basis: vec![1.0, m], value: cell.stats.median, sigma: sigma(cell) });
+        single.push((cells.factor::<u32>(cell, "bytes").map(f64::from)?, *cell));
     }
-    let Some(fit) = weighted(&observations) else {
+    let Some(fit) = notes.fit(format!("alpha-beta@{level}"), &single, |m| vec![1.0, m]) else {
         notes.missing(format!("alpha-beta@{level}"), "needs single copies of at least 2 sizes");
         return Ok(None);
     };
-    notes.segments(format!("alpha-beta@{level}"), &points, &fit);
     let [alpha, beta] = fit.coefficients[..] else { return Ok(None) };
     Ok(Some(AlphaBeta { alpha, beta }))
 }

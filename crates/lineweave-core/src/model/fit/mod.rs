@@ -10,7 +10,7 @@ use super::least_squares::{weighted, LeastSquares, Observation};
 use super::{
     Contention, Fitted, FoldCosts, Model, NamedSurface, Overhead, Residual, Trick, Values, Wake, SCHEMA,
 };
-use crate::profile::{Profile, Unidentified};
+use crate::profile::{Cell, Profile, Unidentified};
 use crate::topology::Level;
 use level::fit_level;
 
@@ -50,6 +50,24 @@ impl Notes {
         if !self.unidentified.iter().any(|u| u.what == what) {
             self.unidentified.push(Unidentified { what, because });
         }
+    }
+
+    /// The fit of the medians of cells, each with its regressor, whose residuals are noted; `None` where the cells do not determine it.
+    fn fit(
+        &mut self,
+        of: String,
+        found: &[(f64, &Cell)],
+        basis: impl Fn(f64) -> Vec<f64>,
+    ) -> Option<LeastSquares> {
+        let observe = |&(x, cell): &(f64, &Cell)| Observation {
+            basis: basis(x),
+            value: cell.stats.median,
+            sigma: sigma(cell),
+        };
+        let fit = weighted(&found.iter().map(observe).collect::<Vec<_>>())?;
+        let points: Vec<(f64, f64)> = found.iter().map(|(x, cell)| (*x, cell.stats.median)).collect();
+        self.segments(of, &points, &fit);
+        Some(fit)
     }
 
     /// Residuals of a fit in the lower, middle and upper third of its range.
@@ -188,8 +206,7 @@ fn fit_contention(
     local: Fitted,
     notes: &mut Notes,
 ) -> Result<Contention, FitError> {
-    let mut points = Vec::new();
-    let mut observations = Vec::new();
+    let mut several = Vec::new();
     let direct = cells.with("contention", &[]);
     let (found, factor) = if direct.is_empty() {
         (cells.with("signal", &[("layout", "alone")]), "pollers")
@@ -197,11 +214,9 @@ fn fit_contention(
         (direct, "readers")
     };
     for cell in found.iter().filter(|c| c.factors.contains_key(factor)) {
-        let n = f64::from(cells.factor::<u32>(cell, factor)?);
-        points.push((n, cell.stats.median));
-        observations.push(Observation { basis: vec![n, 1.0], value: cell.stats.median, sigma: sigma(cell) });
+        several.push((f64::from(cells.factor::<u32>(cell, factor)?), *cell));
     }
-    let Some(fit) = weighted(&observations) else {
+    let Some(fit) = notes.fit("T_C".to_owned(), &several, |n| vec![n, 1.0]) else {
         notes.missing(
             "T_C",
             "contention needs at least 2 numbers of readers of one line, so at least 3 CPUs; c = 0.24 R_R \
@@ -210,7 +225,6 @@ fn fit_contention(
         let c = Fitted::assumed(read.value * CONTENTION_PER_READ);
         return Ok(Contention { c, b: Fitted::assumed(read.value + local.value - c.value) });
     };
-    notes.segments("T_C".to_owned(), &points, &fit);
     let (c, b) = (fit.coefficients[0], fit.coefficients[1]);
     Ok(Contention { c: c.at_least(0.0), b })
 }
