@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 /// Its state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Digest(u64);
 
 impl Digest {

@@ -4,8 +4,9 @@
 //! position in the message is kept beside the id, once for the whole tree: a fold of two different
 //! positions is refused, so all leaves of a tree lie at the same one.
 
+use crate::plan::Digest;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// An expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,31 +42,12 @@ pub(super) fn mix(hash: u64, word: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-#[derive(Default)]
-pub(super) struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.0 = mix(self.0, u64::from(b));
-        }
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.0 = mix(self.0, u64::from(word));
-    }
-}
-
 /// All expressions of one proof.
 pub(super) struct Exprs {
     ranks: usize,
     runs: usize,
     folds: Vec<(Expr, Expr, u64)>,
-    known: HashMap<(Expr, Expr), Expr, BuildHasherDefault<Mixer>>,
+    known: HashMap<(Expr, Expr), Expr, BuildHasherDefault<Digest>>,
 }
 
 impl Exprs {
