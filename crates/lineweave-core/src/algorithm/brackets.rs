@@ -150,14 +150,3 @@ fn tree(
     b.fold(rank, left, right, to);
     to
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inner_sums_have_room() {
-        // The deepest chain of right-hand brackets is that of a power of two.
-        assert_eq!((1..=9).map(rooms).collect::<Vec<_>>(), [0, 0, 2, 2, 3, 3, 3, 3, 4]);
-    }
-}

@@ -201,24 +201,3 @@ pub(super) fn from_peers_inputs(
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_that_follow_each_other_on_both_sides_are_one() {
-        let pieces = [(0..4, 0..4), (4..8, 4..8), (8..8, 20..20), (8..12, 16..20)];
-        let joined = joined(pieces.map(|(a, b)| [input(a), output(b)]));
-        assert_eq!(joined, vec![[input(0..8), output(0..8)], [input(8..12), output(16..20)]]);
-        assert_eq!(whole([input(0..4), input(4..6)]), Some(input(0..6)));
-        assert_eq!(whole([input(0..4), input(5..6)]), None);
-    }
-
-    #[test]
-    fn packed_blocks_are_found_from_any_of_them() {
-        let packed = Packed::new([3, 0, 5, 2]);
-        assert_eq!((packed.total(), packed.at(2)), (10, 3..8));
-        assert_eq!((packed.span(2..4, 2), packed.bytes(1..3)), (0..7, 5));
-    }
-}

@@ -81,35 +81,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logarithms_round_up() {
-        assert_eq!(ceil_log(1, 2), 0);
-        assert_eq!(ceil_log(8, 2), 3);
-        assert_eq!(ceil_log(9, 2), 4);
-        assert_eq!(ceil_log(60, 4), 3);
-    }
-
-    #[test]
-    fn blocks_cover_the_message_without_overlap() {
-        for (bytes, grain, parts) in [(40, 8, 3), (8, 8, 5), (0, 4, 2), (97, 1, 7)] {
-            let mut at = 0;
-            for i in 0..parts {
-                let b = block(bytes, grain, parts, i);
-                assert_eq!(b.start, at);
-                assert_eq!(b.start % grain, 0);
-                at = b.end;
-            }
-            assert_eq!(at, bytes);
-        }
-    }
-
-    #[test]
-    fn chunks_end_where_the_range_ends() {
-        assert_eq!(chunks(0..10, 4, 4), vec![0..4, 4..8, 8..10]);
-        assert_eq!(chunks(0..8, 3, 4), vec![0..4, 4..8]);
-        assert!(chunks(4..4, 8, 1).is_empty());
-    }
-
-    #[test]
     fn ways_round_go_from_tile_to_tile() {
         for (members, columns, cores) in
             [(48, 6, 2), (24, 3, 1), (30, 5, 1), (12, 6, 1), (35, 5, 1), (23, 6, 2), (5, 1, 1)]

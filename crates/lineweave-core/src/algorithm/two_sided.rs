@@ -136,21 +136,3 @@ pub(super) fn place(s: &Participants, v: usize) -> super::Place {
         s.to
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_reach_everybody_once() {
-        for p in 1..40 {
-            let mut informed = vec![false; p];
-            informed[0] = true;
-            halves(0, p, &mut |from, to, hi| {
-                assert!(informed[from] && !informed[to] && to < hi && hi <= p);
-                informed[to] = true;
-            });
-            assert!(informed.into_iter().all(|i| i));
-        }
-    }
-}

@@ -59,23 +59,3 @@ impl Core {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_member_has_a_part_and_order_is_kept() {
-        for p in 1..=64 {
-            let core = Core::of(p);
-            let players: Vec<usize> = (0..core.players()).map(|c| core.member(c)).collect();
-            assert!(players.windows(2).all(|w| w[0] < w[1]));
-            for (number, &i) in players.iter().enumerate() {
-                let host = number < core.guests;
-                assert_eq!(core.role(i), Role::Player { core: number, host });
-                assert!(!host || core.role(i + 1) == Role::Guest);
-            }
-            assert_eq!((0..p).filter(|&i| core.role(i) == Role::Guest).count(), core.guests);
-        }
-    }
-}

@@ -116,18 +116,3 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Reuse;
-
-    #[test]
-    fn one_slot_for_two_ranks_and_two_for_more() {
-        for (p, reuse, slots) in [(2, Reuse::Same, vec![100]), (4, Reuse::Ring, vec![100, 100])] {
-            let problem = Problem::flat(Collective::Allreduce, p, 1000);
-            let plan = ALGORITHM.plan(&problem, &Params::new().with("chunk", 100)).expect("a plan");
-            assert_eq!((plan.reuse, plan.flags.len(), plan.slots), (reuse, 2, slots));
-        }
-    }
-}

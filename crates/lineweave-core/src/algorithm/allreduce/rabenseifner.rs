@@ -177,20 +177,3 @@ pub(crate) fn halves(blocks: Range<usize>, lower: bool) -> (Range<usize>, Range<
         (middle..blocks.end, blocks.start..middle)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Op;
-
-    #[test]
-    fn a_rank_folds_and_fetches_less_than_the_message() {
-        let plan =
-            ALGORITHM.plan(&Problem::flat(Collective::Allreduce, 8, 8192), &Params::new()).expect("a plan");
-        for program in &plan.programs {
-            let folded: usize =
-                program.iter().map(|op| if let Op::Fold { dst, .. } = op { dst.len } else { 0 }).sum();
-            assert_eq!(folded, 8192 * 7 / 8);
-        }
-    }
-}

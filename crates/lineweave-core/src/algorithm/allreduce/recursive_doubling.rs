@@ -163,30 +163,3 @@ fn fold_in_order(b: &mut Builder, rank: usize, side: usize, mine: Region, theirs
         _ => b.fold(rank, theirs, mine, dst),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::{Footprint, Op};
-    use crate::units::LINE;
-
-    #[test]
-    fn two_ranks_need_one_line_and_three_ops_each() {
-        let problem = Problem { grain: 8, ..Problem::flat(Collective::Allreduce, 2, 8) };
-        let plan = ALGORITHM.plan(&problem, &Params::new()).expect("a plan");
-        assert_eq!(Footprint::of(&plan, LINE).total(), LINE);
-        for program in &plan.programs {
-            assert!(matches!(program[..], [Op::Set { .. }, Op::Wait { .. }, Op::Fold { .. }]), "{program:?}");
-        }
-    }
-
-    #[test]
-    fn long_messages_are_copied_once() {
-        let plan =
-            ALGORITHM.plan(&Problem::flat(Collective::Allreduce, 16, 4096), &Params::new()).expect("a plan");
-        for program in &plan.programs {
-            assert_eq!(program.iter().filter(|op| matches!(op, Op::Move { .. })).count(), 1);
-            assert_eq!(program.iter().filter(|op| matches!(op, Op::Fold { .. })).count(), 4);
-        }
-    }
-}

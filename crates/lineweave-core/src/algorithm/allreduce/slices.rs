@@ -122,19 +122,3 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Reuse;
-
-    #[test]
-    fn two_slots_of_each_kind_and_no_acknowledgement() {
-        let problem = Problem::flat(Collective::Allreduce, 4, 1000);
-        let plan = ALGORITHM.plan(&problem, &Params::new().with("chunk", 100)).expect("a plan");
-        assert_eq!(plan.reuse, Reuse::Same);
-        assert_eq!(plan.slots, vec![75, 75, 25, 25]);
-        assert_eq!(plan.flags.len(), 2);
-        assert_eq!(plan.span(), 10);
-    }
-}

@@ -169,22 +169,3 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rank_passes_on_what_goes_through_it_and_nothing_else() {
-        for ranks in 2..30 {
-            for columns in 1..=ranks {
-                let rows = Rows { ranks, columns };
-                for x in 0..ranks {
-                    let pairs = (0..ranks).flat_map(|t| (0..ranks).map(move |g| (g, t)));
-                    let through = pairs.filter(|&(g, t)| g != x && t != x && rows.via(g, t) == x);
-                    assert!(through.eq(rows.passed(x)), "rank {x} of {ranks} in {columns} columns");
-                }
-            }
-        }
-    }
-}

@@ -86,18 +86,3 @@ fn full(b: &mut Builder, s: &Participants, flags: Flags, layout: Layout) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Op;
-
-    #[test]
-    fn one_store_and_everybody_elses_load() {
-        let plan = ALGORITHM.plan(&Problem::flat(Collective::Barrier, 9, 0), &Params::new()).expect("a plan");
-        for program in &plan.programs {
-            assert_eq!(program.iter().filter(|op| matches!(op, Op::Set { .. })).count(), 1);
-            assert_eq!(program.iter().filter(|op| matches!(op, Op::Wait { .. })).count(), 8);
-        }
-    }
-}

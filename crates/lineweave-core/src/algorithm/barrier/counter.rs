@@ -62,17 +62,3 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Op;
-
-    #[test]
-    fn everybody_adds_once_and_waits_for_all() {
-        let plan = ALGORITHM.plan(&Problem::flat(Collective::Barrier, 5, 0), &Params::new()).expect("a plan");
-        for program in &plan.programs {
-            assert!(matches!(program[..], [Op::Add { .. }, Op::Wait { value: 5, .. }]));
-        }
-    }
-}

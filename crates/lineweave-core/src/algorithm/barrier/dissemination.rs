@@ -118,11 +118,4 @@ mod tests {
             assert!(plan(bad).is_err(), "{bad}");
         }
     }
-
-    #[test]
-    fn sixty_threads_take_three_rounds_of_three() {
-        let problem = Problem::flat(Collective::Barrier, 60, 0);
-        let plan = ALGORITHM.plan(&problem, &Params::new().with("m", 3)).expect("a plan");
-        assert_eq!(plan.programs[7].len(), 2 * 9);
-    }
 }

@@ -63,37 +63,3 @@ fn full(b: &mut Builder, s: &Participants, layout: Layout) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::{Footprint, Op};
-    use crate::units::LINE;
-
-    #[test]
-    fn two_ranks_exchange_on_one_line() {
-        let plan = ALGORITHM.plan(&Problem::flat(Collective::Barrier, 2, 0), &Params::new()).expect("a plan");
-        let footprint = Footprint::of(&plan, LINE);
-        let mut lines: Vec<_> = plan
-            .ops()
-            .filter_map(|(_, op)| match op {
-                Op::Set { flag, .. } | Op::Wait { flag, .. } => Some(footprint.flag_line(*flag)),
-                Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => None,
-            })
-            .collect();
-        assert_eq!(lines.len(), 4);
-        lines.dedup();
-        assert_eq!(lines.len(), 1);
-    }
-
-    #[test]
-    fn surplus_ranks_add_two_flags_each() {
-        for p in 2..=64usize {
-            let plan =
-                ALGORITHM.plan(&Problem::flat(Collective::Barrier, p, 0), &Params::new()).expect("a plan");
-            let sets = plan.ops().filter(|(_, op)| matches!(op, Op::Set { .. })).count();
-            let core = 1 << p.ilog2();
-            assert_eq!(sets, core * p.ilog2() as usize + 2 * (p - core));
-        }
-    }
-}

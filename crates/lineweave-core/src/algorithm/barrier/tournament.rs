@@ -49,17 +49,3 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     along(b, s, Ways { up: &bracket, down: &down }, Wiring { layout, release, home });
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbours_meet_first() {
-        let tree = Tree::halving(7);
-        assert_eq!(tree.children[0], vec![4, 2, 1]);
-        assert_eq!(tree.children[4], vec![6, 5]);
-        assert_eq!(tree.parent[5], Some(4));
-        assert_eq!(tree.depth(), 2);
-    }
-}

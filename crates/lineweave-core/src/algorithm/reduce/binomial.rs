@@ -26,20 +26,3 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 fn candidates(problem: &Problem) -> Vec<Params> {
     super::layouts(problem, &Params::new())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Op;
-
-    #[test]
-    fn the_root_folds_once_a_round() {
-        for p in 1..=64 {
-            let plan =
-                ALGORITHM.plan(&Problem::flat(Collective::Reduce, p, 8), &Params::new()).expect("a plan");
-            let folds = |r: usize| plan.programs[r].iter().filter(|op| matches!(op, Op::Fold { .. })).count();
-            assert_eq!(folds(0), super::super::super::ranks::ceil_log(p, 2));
-            assert_eq!((0..p).map(folds).sum::<usize>(), p - 1);
-        }
-    }
-}

@@ -172,26 +172,3 @@ pub(super) fn up(b: &mut Builder, s: &Participants, tree: &Tree, travel: Travel)
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_binomial_tree_in_rank_order_lets_neighbours_meet_first() {
-        let tree = in_rank_order(Tree::binomial(8));
-        assert_eq!(tree.children[0], vec![1, 2, 4]);
-        assert_eq!(tree.children[4], vec![5, 6]);
-        for p in 1..=64 {
-            let tree = in_rank_order(Tree::kary(p, 3));
-            let sizes = tree.sizes();
-            for v in 0..p {
-                let mut next = v + 1;
-                for &child in &tree.children[v] {
-                    assert_eq!(child, next);
-                    next += sizes[child];
-                }
-            }
-        }
-    }
-}

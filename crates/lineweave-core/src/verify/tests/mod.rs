@@ -352,21 +352,6 @@ fn one_buffer_for_input_and_output() {
 }
 
 #[test]
-fn the_binomial_broadcast_is_proved() {
-    for p in 1..20 {
-        for bytes in [1, 56, 57, 1000] {
-            let plan = algorithm::find(Collective::Bcast, "binomial")
-                .unwrap()
-                .plan(&Problem { root: p / 2, ..Problem::flat(Collective::Bcast, p, bytes) }, &Params::new())
-                .unwrap();
-            let proof = verify(&plan).unwrap_or_else(|v| panic!("{v}"));
-            assert_eq!(proof.depth, if bytes == 0 { 0 } else { p.ilog2() });
-            assert!(proof.in_place && proof.rank_order);
-        }
-    }
-}
-
-#[test]
 fn a_thousand_ranks_are_proved() {
     let problem = Problem { root: 3, ..Problem::flat(Collective::Bcast, 1024, 4096) };
     let plan =
