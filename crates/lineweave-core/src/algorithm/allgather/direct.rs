@@ -3,9 +3,8 @@
 //! The zero-copy protocol of Ramos & Hoefler 2013, 4.1.1, every rank a root. Nobody returns before everybody is done.
 //! Needs direct access; any P.
 
-use super::super::pieces::{
-    check_direct, direct_applies, from_peers_inputs, keep_own, output, peer_input, LAYOUT,
-};
+use super::super::bcast::direct::applies;
+use super::super::pieces::{check_direct, from_peers_inputs, keep_own, output, peer_input, LAYOUT};
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -22,7 +21,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 
 /// Returns one empty parameter set where peers can be reached, and none elsewhere.
 pub(in super::super) fn candidates(problem: &Problem) -> Vec<Params> {
-    match direct_applies(problem) {
+    match applies(problem) {
         true => vec![Params::new()],
         false => Vec::new(),
     }

@@ -8,7 +8,7 @@
 //! fetch at once instead of a leader alone (as in Ramos & Hoefler 2013, section 4.3, and Open MPI's XHC). Any P; on
 //! a shape without levels it is `all-read-all`.
 
-use super::super::pieces::{copy, groups, input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, output, Packed, LAYOUT};
 use super::super::ranks::block;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
@@ -53,7 +53,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     }
     b.ring();
     let len = |j: usize| grid.len(j, j);
-    let groups = groups(&problem.shape, level);
+    let groups = problem.shape.groups(level);
     // What each member of each group fetches, packed.
     let mut shares: Vec<Vec<usize>> = vec![Vec::new(); p];
     for group in groups.iter().filter(|g| g.len() > 1) {

@@ -11,6 +11,7 @@
 //! Any P.
 
 use super::super::brackets::{Brackets, ORDER};
+use super::super::pieces::check_direct;
 use super::super::ranks::{block, chunks};
 use super::super::reduce::up::seen_by_peers;
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
@@ -47,16 +48,10 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
-    if !problem.direct {
-        return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
-    }
     let push = params.one_of("move", true, &[("push", true), ("pull", false)])?;
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     let layout = params.read("layout", Layout::Alone)?;
-    if layout.payload() < size_of::<u64>() {
-        let expected = "one with room for an address: paired, alone or spreadN";
-        return Err(PlanError::bad("layout", layout, expected));
-    }
+    check_direct(&ALGORITHM, problem, layout)?;
     if super::trivial(b, s) {
         return Ok(());
     }

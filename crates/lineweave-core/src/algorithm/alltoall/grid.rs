@@ -11,7 +11,7 @@
 //!
 //! Any P: where the last row is shorter, ranks of the columns it lacks take from its ranks directly.
 
-use super::super::pieces::{copy, groups, input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, output, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
@@ -47,7 +47,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     let mut columns = vec![square(p)];
     for level in problem.shape.useful_levels() {
         // Rows that are groups: of equally many consecutive ranks.
-        let groups = groups(&problem.shape, level);
+        let groups = problem.shape.groups(level);
         let width = groups[0].len();
         let consecutive = groups.concat().windows(2).all(|w| w[0] < w[1]);
         if consecutive && groups.iter().rev().skip(1).all(|g| g.len() == width) && !columns.contains(&width) {

@@ -41,25 +41,26 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     if problem.ranks() < 3 {
         return Vec::new(); // With one reader this is `flat`.
     }
-    let p = problem.ranks();
-    let mut seen: Vec<Vec<usize>> = Vec::new();
-    for levels in 1..=ceil_log(p, 2).clamp(1, 6) {
-        let degrees = degrees_for(p, levels);
-        if !seen.contains(&degrees) {
-            seen.push(degrees);
-        }
-    }
-    let base: Vec<Params> = seen.iter().map(|d| Params::new().with("degrees", text(d))).collect();
+    let base: Vec<Params> = of_each_depth(problem.ranks()).take(6).collect();
     tree_candidates(problem, &base, &["shared", "each"])
 }
 
-/// Degrees as the parameter spells them.
-fn text(degrees: &[usize]) -> String {
-    degrees.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+/// Returns the degrees of trees of 1, 2, ... levels, each once.
+pub(in super::super) fn of_each_depth(p: usize) -> impl Iterator<Item = Params> {
+    let mut seen: Vec<Vec<usize>> = Vec::new();
+    (1..=ceil_log(p, 2).max(1)).filter_map(move |levels| {
+        let degrees = degrees_for(p, levels);
+        if seen.contains(&degrees) {
+            return None;
+        }
+        let text: Vec<String> = degrees.iter().map(usize::to_string).collect();
+        seen.push(degrees);
+        Some(Params::new().with("degrees", text.join(",")))
+    })
 }
 
 /// The degrees of a parameter set; made for `p` ranks when it does not say.
-pub(super) fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError> {
+pub(in super::super) fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError> {
     match params.get("degrees") {
         None | Some("auto") => Ok(default_degrees(p)),
         Some(text) => text

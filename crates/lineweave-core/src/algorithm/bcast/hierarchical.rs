@@ -5,11 +5,11 @@
 //! the group, otherwise the first rank. Outer levels come first in each rank's program. Any P and root; groups
 //! of one cost nothing, and on a shape without levels it is the `machine` level alone.
 
-use super::super::levels::{given, stages, Levels, Spec};
+use super::super::levels::{given, stages, Levels};
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
+use super::topology_tree::default_spec;
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
-use crate::topology::Level;
 
 pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Bcast,
@@ -54,14 +54,6 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     }
     out.truncate(24);
     out
-}
-
-/// Near ranks read one line together; far ones take turns.
-fn default_spec(level: Level) -> Spec {
-    match level {
-        Level::Core | Level::L3 | Level::Numa => Spec::named("flat"),
-        Level::Package | Level::Machine => Spec::named("binomial"),
-    }
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {

@@ -5,7 +5,7 @@
 mod binomial;
 mod chain;
 mod cyclic;
-mod degrees;
+pub(super) mod degrees;
 pub(super) mod direct;
 mod direct_cyclic;
 mod direct_flat;

@@ -1,5 +1,6 @@
 //! The parameters that tree broadcasts share, and the sets of them worth costing.
 
+pub(super) use super::super::pieces::LAYOUT;
 use super::super::{ParamSpec, Problem};
 use crate::plan::{Layout, Params, PlanError};
 
@@ -31,12 +32,6 @@ pub(super) enum Source {
     Root,
 }
 
-/// Lines of the flags.
-pub(super) const LAYOUT: ParamSpec = ParamSpec {
-    name: "layout",
-    default: "alone",
-    about: "lines of the flags: packed, paired, alone, spreadN",
-};
 /// See [`Notify`].
 pub(super) const NOTIFY: ParamSpec = ParamSpec {
     name: "notify",

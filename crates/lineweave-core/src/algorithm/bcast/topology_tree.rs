@@ -63,7 +63,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 }
 
 /// Near ranks read one line together; far ones take turns.
-fn default_spec(level: Level) -> Spec {
+pub(super) fn default_spec(level: Level) -> Spec {
     match level {
         Level::Core | Level::L3 | Level::Numa => Spec::named("flat"),
         Level::Package | Level::Machine => Spec::named("binomial"),

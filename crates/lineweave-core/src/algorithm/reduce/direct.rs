@@ -3,6 +3,7 @@
 //! Ramos & Hoefler's zero-copy notification, for threads and shared heaps. A leaf of the tree copies nothing; it
 //! returns when its parent has read. Ranks inside the tree hand on their partial sums in their boxes. Any P and root.
 
+use super::super::pieces::check_direct;
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::up::{in_rank_order, up, Travel};
@@ -34,10 +35,8 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
-    if !problem.direct {
-        return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
-    }
     let layout = params.read("layout", Layout::Alone)?;
+    check_direct(&ALGORITHM, problem, layout)?;
     let tree = match params.get("k") {
         None | Some("flat") => Tree::flat(s.len()),
         Some(_) => Tree::kary(s.len(), params.int("k", 2, 1..super::super::MAX_RANKS)?),

@@ -5,6 +5,7 @@
 //! transfers; the slices are those of Ramos & Hoefler 2013, section 4.1.3. Any P and root.
 
 use super::super::brackets::{Brackets, ORDER};
+use super::super::pieces::check_direct;
 use super::super::ranks::{block, chunks};
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::up::seen_by_peers;
@@ -34,15 +35,9 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 }
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
-    if !problem.direct {
-        return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
-    }
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     let layout = params.read("layout", Layout::Alone)?;
-    if layout.payload() < size_of::<u64>() {
-        let expected = "a layout with room for an address: paired, alone or spreadN";
-        return Err(PlanError::bad("layout", layout, expected));
-    }
+    check_direct(&ALGORITHM, problem, layout)?;
     let root = s.rank_of_virtual(0);
     if s.len() == 1 {
         b.mov(root, s.from[s.root].at(0..s.bytes), s.to.at(0..s.bytes));

@@ -4,11 +4,12 @@
 //! one parent never wait for each other; Eq. 4.13 gives the cost and with it the degrees. `buffers=child` leaves a
 //! partial result in the child's box instead, where the parent reads it. Any P and root.
 
-use super::super::trees::{default_degrees, degrees_for, Tree};
+use super::super::bcast::degrees::{degrees, of_each_depth};
+use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem};
 use super::up::{in_rank_order, up, Travel};
 use crate::collective::Collective;
-use crate::plan::{Layout, Params, PlanError};
+use crate::plan::{Layout, Params};
 
 pub(super) static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
@@ -34,54 +35,9 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    let p = problem.ranks();
-    let mut out = Vec::new();
-    let deepest = super::super::ranks::ceil_log(p, 2).max(1);
-    let mut seen: Vec<Vec<usize>> = Vec::new();
-    for levels in 1..=deepest {
-        let degrees = degrees_for(p, levels);
-        if seen.contains(&degrees) {
-            continue;
-        }
-        let text: Vec<String> = degrees.iter().map(usize::to_string).collect();
-        let base = Params::new().with("degrees", text.join(","));
-        seen.push(degrees);
-        out.push(base.clone());
-        if problem.bytes > Layout::Alone.payload() {
-            out.push(base.with("buffers", "child"));
-        } else {
-            out.push(base.with("layout", Layout::Spread(2)));
-        }
-    }
-    out
-}
-
-fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError> {
-    match params.get("degrees") {
-        None | Some("auto") => Ok(default_degrees(p)),
-        Some(text) => text
-            .split(',')
-            .map(|k| k.parse::<usize>().ok().filter(|&k| k >= 1))
-            .collect::<Option<Vec<usize>>>()
-            .ok_or_else(|| {
-                PlanError::bad("degrees", text, "auto, or whole numbers from 1, separated by commas")
-            }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_child_has_a_buffer_at_its_parent() {
-        let problem = Problem::flat(Collective::Reduce, 10, 128);
-        let params = Params::new().with("degrees", "3,2");
-        assert_eq!(ALGORITHM.plan(&problem, &params).expect("a plan").slots, vec![128; 3]);
-        let at_child = ALGORITHM.plan(&problem, &params.with("buffers", "child")).expect("a plan");
-        assert_eq!(at_child.slots, vec![128]);
-        for bad in ["0", "3,", "x"] {
-            assert!(ALGORITHM.plan(&problem, &Params::new().with("degrees", bad)).is_err());
-        }
-    }
+    let both = |base: Params| match problem.bytes > Layout::Alone.payload() {
+        true => [base.clone(), base.with("buffers", "child")],
+        false => [base.clone(), base.with("layout", Layout::Spread(2))],
+    };
+    of_each_depth(problem.ranks()).flat_map(both).collect()
 }

@@ -77,10 +77,6 @@ pub(super) fn up(b: &mut Builder, s: &Participants, tree: &Tree, travel: Travel)
     if s.bytes == 0 {
         return Ok(());
     }
-    if travel.direct && travel.layout.payload() < size_of::<u64>() {
-        let expected = "a layout with room for an address: paired, alone or spreadN";
-        return Err(PlanError::bad("layout", travel.layout, expected));
-    }
     b.ring();
     let carried = s.bytes <= travel.layout.payload() && !travel.direct;
     let partial = b.flags("partial", travel.layout, tree.degree());

@@ -3,9 +3,10 @@
 //! The first half of `allreduce/direct`: nothing is copied but what is folded, in rank order. Nobody returns before
 //! everybody is done. Needs direct access; any P.
 
+use super::super::bcast::direct::applies;
 use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{
-    check_direct, direct_applies, from_peers_inputs, input, keep_own, output, part, peer_input, LAYOUT,
+    check_direct, from_peers_inputs, input, keep_own, output, part, peer_input, LAYOUT,
 };
 use super::super::ranks::chunks;
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
@@ -27,7 +28,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    if !direct_applies(problem) {
+    if !applies(problem) {
         return Vec::new();
     }
     let chunks = [2048, 8192, 32768].into_iter().filter(|&c| c == 2048 || c < problem.bytes);
