@@ -12,10 +12,12 @@
 //! 2. It raises a flag at each that reads it.
 //! 3. Who waits for that gets the chunk into private memory, and raises a flag of the giver.
 
+pub(super) use super::pieces::LAYOUT;
+use super::pieces::{value, wait_free};
 use super::ranks::chunks;
 use super::trees::{boxed, Tree};
 use super::{ParamSpec, Participants, Place};
-use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
+use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
 /// Payload of RCCE's message buffer with flags of a byte: 251 lines of 32 bytes. (Patil 2014, chapter 5, has 8092
@@ -42,12 +44,6 @@ pub(super) const CHUNK: ParamSpec = ParamSpec {
 /// Slots of a box.
 pub(super) const SLOTS: ParamSpec =
     ParamSpec { name: "slots", default: "1", about: "chunks that a box holds at once" };
-/// Lines of the flags.
-pub(super) const LAYOUT: ParamSpec = ParamSpec {
-    name: "layout",
-    default: "alone",
-    about: "lines of the flags: packed, paired, alone, spreadN",
-};
 
 /// Participants on a mesh of tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,21 +170,9 @@ impl Stream {
     }
 
     /// 1. Waits until what slot `i` held before has been read: in this run, or, if `previous`, in the one before.
-    fn wait_free(
-        &self,
-        b: &mut Builder,
-        rank: usize,
-        at: (FlagArrayId, usize, usize),
-        i: usize,
-        previous: bool,
-    ) {
-        let (n, flag) = (self.slots.len(), at.0.at(at.1, at.2));
-        match i.checked_sub(n) {
-            Some(before) => b.wait(rank, flag, value(before)),
-            None if previous => {
-                b.wait_previous(rank, flag, value(i + (self.parts.len() - 1 - i) / n * n));
-            }
-            None => {}
+    fn wait_free(&self, b: &mut Builder, rank: usize, flag: FlagRef, i: usize, previous: bool) {
+        if previous || i >= self.slots.len() {
+            wait_free(b, rank, i, (self.slots.len(), self.parts.len()), |_| flag);
         }
     }
 
@@ -215,7 +199,7 @@ impl Stream {
                     so_far = sum;
                 }
                 let Some(parent) = self.tree.parent[v] else { continue };
-                self.wait_free(b, rank, (read, rank, 0), i, alone); // 1.
+                self.wait_free(b, rank, read.at(rank, 0), i, alone); // 1.
                 b.mov(rank, so_far, self.slot(v, i));
                 b.set(rank, partial.at(self.s.members[parent], self.tree.position(v)), value(i));
                 // 2.
@@ -241,7 +225,7 @@ impl Stream {
                     b.set(rank, done.at(self.s.members[parent], self.tree.position(v)), value(i));
                 }
                 for position in 0..children.len() {
-                    self.wait_free(b, rank, (done, rank, position), i, after.is_none());
+                    self.wait_free(b, rank, done.at(rank, position), i, after.is_none());
                     // 1.
                 }
                 if !children.is_empty() {
@@ -253,11 +237,6 @@ impl Stream {
             }
         }
     }
-}
-
-/// The value of a flag that counts chunks once chunk `i` is there or read.
-fn value(i: usize) -> i32 {
-    i32::try_from(i + 1).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Pieces of buffers: what the algorithms that exchange blocks share.
 
 use super::{Algorithm, ParamSpec, Problem};
-use crate::plan::{Builder, Grid, Layout, Params, PlanError, Region, Space};
-use crate::topology::{Level, Shape};
+use crate::plan::{Builder, FlagRef, Grid, Layout, Params, PlanError, Region, Space};
 use crate::units::Rank;
 use std::ops::Range;
 
@@ -133,22 +132,32 @@ pub(super) fn whole(pieces: impl IntoIterator<Item = Region>) -> Option<Region> 
     }
 }
 
+/// The value of a flag that counts chunks once chunk `i` is through.
+pub(super) fn value(i: usize) -> i32 {
+    i32::try_from(i + 1).unwrap_or(i32::MAX)
+}
+
+/// Rank `rank` waits until what was in a place that comes up again every `period` of `chunks` chunks has been read,
+/// before chunk `i` takes it: in this run, or in the previous one. `flag` says whose flag tells of which chunk.
+pub(super) fn wait_free(
+    b: &mut Builder,
+    rank: usize,
+    i: usize,
+    (period, chunks): (usize, usize),
+    flag: impl Fn(usize) -> FlagRef,
+) {
+    match i.checked_sub(period) {
+        Some(before) => b.wait(rank, flag(before), value(before)),
+        None => {
+            let before = i + (chunks - 1 - i) / period * period;
+            b.wait_previous(rank, flag(before), value(before));
+        }
+    }
+}
+
 /// Every rank's own block, from `in` to `out`.
 pub(super) fn keep_own(b: &mut Builder, grid: &Grid<'_>, rank: usize) {
     b.mov(rank, input(grid.given(rank, rank)), output(grid.taken(rank, rank)));
-}
-
-/// The ranks by groups within which nobody is farther than `level`, each in rank order.
-pub(super) fn groups(shape: &Shape, level: Level) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for rank in 0..shape.ranks() {
-        let near = |g: &&mut Vec<usize>| shape.distance(Rank::from(g[0]), Rank::from(rank)) <= level;
-        match groups.iter_mut().find(near) {
-            Some(group) => group.push(rank),
-            None => groups.push(vec![rank]),
-        }
-    }
-    groups
 }
 
 /// Direct plans need to reach peers' buffers, and room for an address in a flag's line.
@@ -161,11 +170,6 @@ pub(super) fn check_direct(
         return Err(algorithm.not_applicable("ranks cannot reach each other's buffers here"));
     }
     super::bcast::direct::check_room(layout)
-}
-
-/// Returns whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
-pub(super) fn direct_applies(problem: &Problem) -> bool {
-    super::bcast::direct::applies(problem)
 }
 
 /// Every rank publishes where its `in` is, runs `body` with the addresses of all others taken as they come, and

@@ -16,6 +16,7 @@
 //! contribution onto it, which each does after having got all of this round. So runs follow each other in the same
 //! memory. Any P; blocks are empty where elements are fewer than ranks.
 
+use super::super::pieces::{value, wait_free};
 use super::super::ranks::{around, block, chunks};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
@@ -58,13 +59,16 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     let whole = (chunk / grain).max(1) * grain;
     let rounds = chunks(0..s.bytes, whole.saturating_mul(p), grain);
     let longest = rounds[0].len().div_ceil(grain).div_ceil(p) * grain;
-    let ring = Ring { p, grain, rounds: &rounds, sends: rounds.len() * (p - 1), slots };
+    let ring = Ring { p, grain, rounds: &rounds };
+    // Blocks that each rank sends in a run, and the slots that they take turns in.
+    let sends = rounds.len() * (p - 1);
+    let times = (slots.min(sends), sends);
     let order = around(p, columns, cores);
     // Set by the left neighbour: so many blocks have been sent. Set by the right one: so many have been read.
     let sent = b.flags("sent", layout, 1);
     let read = b.flags("read", layout, 1);
     let finished = b.flags("finished", layout, 1);
-    let travelling: Vec<u16> = (0..slots.min(ring.sends)).map(|_| b.slot(longest)).collect();
+    let travelling: Vec<u16> = (0..times.0).map(|_| b.slot(longest)).collect();
     let done = b.slot(longest);
     let at = |i: usize| s.members[order[i % p]];
     for (i, &member) in order.iter().enumerate() {
@@ -77,7 +81,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
             // 1.
             let first = r * (p - 1);
             let range = ring.block(r, i);
-            ring.wait_free(b, rank, read.at(rank, 0), first);
+            wait_free(b, rank, first, times, |_| read.at(rank, 0));
             b.mov(rank, from.at(range.clone()), slot(rank, first, range.len()));
             b.set(rank, sent.at(right, 0), value(first));
             // 2.
@@ -87,7 +91,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
                 b.wait(rank, sent.at(rank, 0), value(came));
                 let last = n + 1 == p;
                 if !last {
-                    ring.wait_free(b, rank, read.at(rank, 0), goes);
+                    wait_free(b, rank, goes, times, |_| read.at(rank, 0));
                 }
                 let dst = match last {
                     true => boxed(rank, done, 0..range.len()),
@@ -118,9 +122,6 @@ struct Ring<'a> {
     p: usize,
     grain: usize,
     rounds: &'a [Range<usize>],
-    /// Blocks that each rank sends in a run.
-    sends: usize,
-    slots: usize,
 }
 
 impl Ring<'_> {
@@ -129,32 +130,5 @@ impl Ring<'_> {
         let round = &self.rounds[round];
         let within = block(round.len(), self.grain, self.p, j % self.p);
         round.start + within.start..round.start + within.end
-    }
-
-    /// Waits until what used the slot of a send before has been read: in this run or in the one before.
-    fn wait_free(&self, b: &mut Builder, rank: usize, read: crate::plan::FlagRef, send: usize) {
-        let slots = self.slots.min(self.sends);
-        match send.checked_sub(slots) {
-            Some(before) => b.wait(rank, read, value(before)),
-            None => b.wait_previous(rank, read, value(send + (self.sends - 1 - send) / slots * slots)),
-        }
-    }
-}
-
-/// The value of a flag that counts once number `i` is through.
-fn value(i: usize) -> i32 {
-    i32::try_from(i + 1).unwrap_or(i32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_box_holds_three_blocks_however_long_the_message() {
-        let problem = Problem { grain: 8, ..Problem::flat(Collective::Allreduce, 48, 1 << 20) };
-        let plan = ALGORITHM.plan(&problem, &Params::new()).unwrap();
-        assert_eq!(plan.slots, vec![2048; 3]);
-        assert_eq!(plan.span(), 11 * 47);
     }
 }

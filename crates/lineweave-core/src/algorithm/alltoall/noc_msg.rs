@@ -14,7 +14,7 @@
 //! wait for the giver's count. Any P. A baseline for meshes: not among the candidates for selection.
 
 use super::super::noc_msg::{Tiles, COLUMNS, CORES};
-use super::super::pieces::{input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{input, keep_own, output, value, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -87,15 +87,14 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     }
     let slot = b.slot(packed.iter().map(Packed::total).max().unwrap_or(0));
     let given = b.flags("given", layout, 1);
-    let count = |i: usize| i32::try_from(i + 1).unwrap_or(i32::MAX);
     for (rank, partners) in order.iter().enumerate() {
         keep_own(b, &grid, rank);
         for (i, &other) in partners.iter().enumerate() {
             b.mov(rank, input(grid.given(rank, other)), boxed(rank, slot, packed[rank].at(i)));
-            b.set(rank, given.at(rank, 0), count(i));
+            b.set(rank, given.at(rank, 0), value(i));
             if grid.len(other, rank) > 0 {
                 let at = place[other][rank];
-                b.wait(rank, given.at(other, 0), count(at));
+                b.wait(rank, given.at(other, 0), value(at));
                 b.mov(rank, boxed(other, slot, packed[other].at(at)), output(grid.taken(rank, other)));
             }
         }

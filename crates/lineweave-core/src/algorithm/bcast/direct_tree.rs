@@ -4,11 +4,11 @@
 //! buffer than `direct-flat`, and a parent waits for its own children only. Chunks let a rank's children
 //! start before it has everything. Needs direct access; any P and root.
 
+use super::super::pieces::value;
 use super::super::ranks::{ceil_log, chunks};
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use super::direct::{self, Public};
-use super::relay::value;
 use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};

@@ -14,6 +14,7 @@
 //! acknowledgements of chunk `i - slots` are waited for, in this run or from the previous one, so a run ends
 //! without waiting for anybody.
 
+use super::super::pieces::{value, wait_free};
 use super::super::ranks::chunks;
 use super::super::trees::{boxed, Tree};
 use super::super::{Participants, Place};
@@ -231,11 +232,6 @@ impl Relay {
     }
 }
 
-/// The value of a flag that counts chunks once chunk `i` is ready or done.
-pub(super) fn value(i: usize) -> i32 {
-    i32::try_from(i + 1).unwrap_or(i32::MAX)
-}
-
 fn acknowledge(b: &mut Builder, rank: usize, flag: Option<FlagRef>, i: usize) {
     if let Some(flag) = flag {
         b.set(rank, flag, value(i));
@@ -283,10 +279,8 @@ impl Boxes {
 
     /// Waits until the last reader of the place of chunk `i` has acknowledged, in this run or the one before.
     fn wait_free(&self, b: &mut Builder, rank: usize, flag: FlagRef, i: usize) {
-        match self.reused {
-            0 => {}
-            n if i >= n => b.wait(rank, flag, value(i - n)),
-            n => b.wait_previous(rank, flag, value(i + (self.chunks - 1 - i) / n * n)),
+        if self.reused > 0 {
+            wait_free(b, rank, i, (self.reused, self.chunks), |_| flag);
         }
     }
 }

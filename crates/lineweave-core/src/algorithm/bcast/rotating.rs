@@ -11,10 +11,11 @@
 //! the relay or, with binary notification, a sibling. `done` of a rank has one a member of its block, who has
 //! copied out of its box, and its own, which the root looks at: the root's box has been copied. Any P and root.
 
+use super::super::pieces::{value, wait_free};
 use super::super::ranks::{block, chunks};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
-use super::relay::{cyclic, value};
+use super::relay::cyclic;
 use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
@@ -125,26 +126,6 @@ impl Rotation {
     fn at_root(&self, i: usize) -> Region {
         boxed(self.root, self.slots[i % self.slots.len()], 0..self.parts[i].len())
     }
-
-    /// Waits until what was in a place that comes up again every `period` chunks has been copied, before chunk `i`
-    /// takes it: in this run, or by the previous one. `flag` says whose flag tells of which chunk.
-    fn wait_free(
-        &self,
-        b: &mut Builder,
-        rank: usize,
-        i: usize,
-        period: usize,
-        flag: impl Fn(usize) -> FlagRef,
-    ) {
-        let last = self.parts.len() - 1;
-        match i.checked_sub(period) {
-            Some(before) => b.wait(rank, flag(before), value(before)),
-            None => {
-                let before = i + (last - i) / period * period;
-                b.wait_previous(rank, flag(before), value(before));
-            }
-        }
-    }
 }
 
 impl Block<'_> {
@@ -166,7 +147,8 @@ impl Block<'_> {
 
     /// The root waits until the block has fetched what chunk `i` is to overwrite.
     fn fetched(&self, b: &mut Builder, i: usize) {
-        self.all.wait_free(b, self.all.root, i, self.all.slots.len(), |before| {
+        let times = (self.all.slots.len(), self.all.parts.len());
+        wait_free(b, self.all.root, i, times, |before| {
             let turn = self.turn(before);
             self.all.done.at(self.ranks[turn], turn)
         });
@@ -188,8 +170,8 @@ impl Block<'_> {
         b.wait(rank, self.all.ready.at(rank, turn), value(i));
         let siblings = self.siblings(i);
         for &m in &siblings {
-            let period = self.ranks.len() * self.all.slots.len();
-            self.all.wait_free(b, rank, i, period, |_| self.all.done.at(rank, m));
+            let times = (self.ranks.len() * self.all.slots.len(), self.all.parts.len());
+            wait_free(b, rank, i, times, |_| self.all.done.at(rank, m));
         }
         b.mov(rank, self.all.at_root(i), self.place(i));
         b.set(rank, self.all.done.at(rank, turn), value(i));

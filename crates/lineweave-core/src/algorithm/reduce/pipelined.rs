@@ -10,6 +10,7 @@
 //! With `k = 1` it is a chain. Any P and root. Only neighbours wait for each other, so runs follow each other in
 //! the same memory.
 
+use super::super::pieces::wait_free;
 use super::super::ranks::chunks;
 use super::super::trees::{boxed, Tree};
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
@@ -89,7 +90,7 @@ pub(super) fn climb(b: &mut Builder, s: &Participants, tree: &Tree, how: Pipelin
             let dst = match tree.parent[v] {
                 None => s.to.at(range.clone()),
                 Some(_) => {
-                    b.wait(rank, done.at(rank, 0), slot_free(i, slots.len(), chunks.len()));
+                    wait_free(b, rank, i, (slots.len(), chunks.len()), |_| done.at(rank, 0));
                     boxed(rank, slot, 0..range.len())
                 }
             };
@@ -106,38 +107,5 @@ pub(super) fn climb(b: &mut Builder, s: &Participants, tree: &Tree, how: Pipelin
                 b.set(rank, ready.at(s.rank_of_virtual(parent), tree.position(v)), i as i32 + 1);
             }
         }
-    }
-}
-
-/// The acknowledgement that chunk `i` of `n` needs before it goes into its slot: that of the chunk that used the
-/// slot before, `slots` chunks ago or, below 1, in the previous run of the plan (whose last value was `n`).
-fn slot_free(i: usize, slots: usize, n: usize) -> i32 {
-    let before = match i.checked_sub(slots) {
-        Some(earlier) => earlier as i32,
-        None => (i + (n - 1 - i) / slots * slots) as i32 - n as i32,
-    };
-    before + 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Reuse;
-
-    #[test]
-    fn a_slot_waits_for_the_chunk_that_had_it_before() {
-        assert_eq!((0..5).map(|i| slot_free(i, 2, 5)).collect::<Vec<_>>(), vec![0, -1, 1, 2, 3]);
-        assert_eq!((0..4).map(|i| slot_free(i, 2, 4)).collect::<Vec<_>>(), vec![-1, 0, 1, 2]);
-        assert_eq!(slot_free(0, 1, 1), 0);
-    }
-
-    #[test]
-    fn runs_follow_each_other_in_the_same_memory() {
-        let plan = ALGORITHM
-            .plan(&Problem::flat(Collective::Reduce, 7, 100), &Params::new().with("chunk", 32))
-            .expect("a plan");
-        assert_eq!(plan.reuse, Reuse::Same);
-        assert_eq!(plan.span(), 4);
-        assert_eq!(plan.slots, vec![32; 2]);
     }
 }
