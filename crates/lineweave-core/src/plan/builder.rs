@@ -208,8 +208,12 @@ impl Builder {
 
     /// Rank `rank` raises `flag` to `value` with `bytes` in its line (nothing when empty).
     pub fn set_carrying(&mut self, rank: usize, flag: FlagRef, value: i32, bytes: Region) {
-        let carry = (bytes.len > 0).then_some(Carry::Bytes(bytes));
-        self.push(rank, Op::Set { flag, value, carry });
+        self.set_with(rank, flag, value, Some(bytes));
+    }
+
+    /// As [`Builder::set_carrying`] of the bytes that go `beside` the flag, if any do.
+    pub fn set_with(&mut self, rank: usize, flag: FlagRef, value: i32, beside: Option<Region>) {
+        self.push(rank, Op::Set { flag, value, carry: beside.filter(|r| r.len > 0).map(Carry::Bytes) });
     }
 
     /// Rank `rank` raises `flag` to `value` with the address of its buffer `space` in its line.
@@ -233,8 +237,12 @@ impl Builder {
 
     /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
     pub fn wait_taking(&mut self, rank: usize, flag: FlagRef, value: i32, into: Region) {
-        let take = (into.len > 0).then_some(Take::Bytes(into));
-        self.push(rank, Op::Wait { flag, value, take });
+        self.wait_with(rank, flag, value, Some(into));
+    }
+
+    /// As [`Builder::wait_taking`] of the bytes that came `beside` the flag, if any did.
+    pub fn wait_with(&mut self, rank: usize, flag: FlagRef, value: i32, beside: Option<Region>) {
+        self.push(rank, Op::Wait { flag, value, take: beside.filter(|r| r.len > 0).map(Take::Bytes) });
     }
 
     /// Rank `rank` waits for `flag` to reach `value` and learns where `space` (a peer's buffer) is.

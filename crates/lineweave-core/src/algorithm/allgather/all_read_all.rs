@@ -37,22 +37,18 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     for rank in 0..p {
         let own = grid.given(rank, rank);
         let flag = |of: usize| written.at(of, 0);
-        match (own.len(), carried) {
-            (0, _) => {}
-            (_, true) => b.set_carrying(rank, flag(rank), 1, input(own)),
-            (_, false) => {
-                b.mov(rank, input(own.clone()), boxed(rank, slot, own));
-                b.set(rank, flag(rank), 1);
+        if !own.is_empty() {
+            if !carried {
+                b.mov(rank, input(own.clone()), boxed(rank, slot, own.clone()));
             }
+            b.set_with(rank, flag(rank), 1, carried.then(|| input(own)));
         }
         keep_own(b, &grid, rank);
         for giver in (1..p).map(|d| (rank + d) % p) {
             let place = output(grid.taken(rank, giver));
-            match (place.len, carried) {
-                (0, _) => {}
-                (_, true) => b.wait_taking(rank, flag(giver), 1, place),
-                (_, false) => {
-                    b.wait(rank, flag(giver), 1);
+            if place.len > 0 {
+                b.wait_with(rank, flag(giver), 1, carried.then_some(place));
+                if !carried {
                     b.mov(rank, boxed(giver, slot, 0..place.len), place);
                 }
             }

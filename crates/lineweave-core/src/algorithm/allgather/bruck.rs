@@ -64,10 +64,8 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
         for k in 0..rounds {
             let (hop, n) = (1 << k, width(k));
             let (reader, giver) = ((rank + p - hop) % p, (rank + hop) % p);
-            match (carried(k), sent(rank, k)) {
-                (_, 0) => {}
-                (true, _) => b.set_carrying(rank, round.at(reader, k), 1, mine(0..n)),
-                (false, _) => b.set(rank, round.at(reader, k), 1),
+            if sent(rank, k) > 0 {
+                b.set_with(rank, round.at(reader, k), 1, carried(k).then(|| mine(0..n)));
             }
             let flag = round.at(rank, k);
             match (carried(k), sent(giver, k)) {

@@ -64,19 +64,13 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
         let flag = |j: usize| home.flag(written, s, j);
         let others = (1..p).map(|d| (i + d) % p);
         // 1. Write.
-        if carried {
-            b.set_carrying(rank, flag(i), 1, own);
-        } else {
+        if !carried {
             b.mov(rank, own, at(i));
-            b.set(rank, flag(i), 1);
         }
+        b.set_with(rank, flag(i), 1, carried.then_some(own));
         // 2. Read everybody's.
         for j in others {
-            if carried {
-                b.wait_taking(rank, flag(j), 1, at(j));
-            } else {
-                b.wait(rank, flag(j), 1);
-            }
+            b.wait_with(rank, flag(j), 1, carried.then(|| at(j)));
         }
         // 3. Fold in rank order. What `out` holds may be the contribution: it is read there last, or not at all.
         let to = s.to.at(0..s.bytes);

@@ -61,13 +61,9 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
             };
             copy(b, rank, goes(k).enumerate().map(|(i, d)| [place(d), within(store(rank), i)]));
             let (theirs, mine) = (round.at(to, k), round.at(rank, k));
-            if carried(k) {
-                b.set_carrying(rank, theirs, 1, store(rank));
-                b.wait_taking(rank, mine, 1, store(rank));
-            } else {
-                b.set(rank, theirs, 1);
-                b.wait(rank, mine, 1);
-            }
+            let beside = carried(k).then(|| store(rank));
+            b.set_with(rank, theirs, 1, beside);
+            b.wait_with(rank, mine, 1, beside);
             copy(b, rank, goes(k).enumerate().map(|(i, d)| [within(store(from), i), place(d)]));
         }
         // 3. What arrived from `d` ranks before.

@@ -82,19 +82,12 @@ impl Up<'_> {
         for c in self.children(v) {
             let flag = self.ready.at(self.ranks[c], 0);
             let place = part(store, self.packed.span(c..c + self.sizes[c], v));
-            if self.carried(c) {
-                b.wait_taking(rank, flag, 1, place);
-            } else {
-                b.wait(rank, flag, 1);
+            b.wait_with(rank, flag, 1, self.carried(c).then_some(place));
+            if !self.carried(c) {
                 b.mov(rank, self.store(c), place);
             }
         }
-        let flag = self.ready.at(rank, 0);
-        if self.carried(v) {
-            b.set_carrying(rank, flag, 1, store);
-        } else {
-            b.set(rank, flag, 1);
-        }
+        b.set_with(rank, self.ready.at(rank, 0), 1, self.carried(v).then_some(store));
     }
 
     fn root(&self, b: &mut Builder) {

@@ -47,14 +47,11 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
             true => Place::acc(b.acc(s.bytes)).at(whole.clone()),
             false => boxed(first, b.slot(s.bytes), whole.clone()),
         };
-        if carried {
-            b.set_carrying(first, flag, 1, given);
-            b.wait_taking(root, flag, 1, taken);
-        } else {
+        if !carried {
             b.mov(first, given, taken);
-            b.set(first, flag, 1);
-            b.wait(root, flag, 1);
         }
+        b.set_with(first, flag, 1, carried.then_some(given));
+        b.wait_with(root, flag, 1, carried.then_some(taken));
         b.fold(root, taken, own, s.to.at(whole));
         return Ok(());
     }
@@ -70,12 +67,9 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     // 2. On to the root.
     let sum = b.flags("sum", layout, 1);
     let out = s.to.at(whole.clone());
-    if carried {
-        b.set_carrying(first, sum.at(root, 0), 1, to.at(whole));
-        b.wait_taking(root, sum.at(root, 0), 1, out);
-    } else {
-        b.set(first, sum.at(root, 0), 1);
-        b.wait(root, sum.at(root, 0), 1);
+    b.set_with(first, sum.at(root, 0), 1, carried.then(|| to.at(whole.clone())));
+    b.wait_with(root, sum.at(root, 0), 1, carried.then_some(out));
+    if !carried {
         b.mov(root, to.at(whole), out);
     }
     Ok(())

@@ -53,21 +53,13 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
         // 1. What others need; all of it where it must be one piece.
         let blocks = (0..p).filter(|&j| carried || j != rank);
         copy(b, rank, blocks.map(|j| [input(grid.given(rank, j)), piece(rank, j)]));
-        if carried {
-            b.set_carrying(rank, written.at(rank, 0), 1, store(rank));
-        } else {
-            b.set(rank, written.at(rank, 0), 1);
-        }
+        b.set_with(rank, written.at(rank, 0), 1, carried.then(|| store(rank)));
         // 2. The own block of everybody's.
         if grid.len(rank, rank) == 0 {
             continue;
         }
         for j in (1..p).map(|d| (rank + d) % p) {
-            if carried {
-                b.wait_taking(rank, written.at(j, 0), 1, store(j));
-            } else {
-                b.wait(rank, written.at(j, 0), 1);
-            }
+            b.wait_with(rank, written.at(j, 0), 1, carried.then(|| store(j)));
         }
         let out = output(grid.taken(rank, rank));
         let source = |j: usize| if j == rank { input(grid.given(rank, rank)) } else { piece(j, rank) };

@@ -57,20 +57,15 @@ fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Resul
             }
         };
         // 1. Write, where somebody reads it.
-        if i + 1 < p && carried {
-            b.set_carrying(rank, written.at(rank, 0), 1, own);
-        } else if i + 1 < p {
-            b.mov(rank, own, at(i));
-            b.set(rank, written.at(rank, 0), 1);
+        if i + 1 < p {
+            if !carried {
+                b.mov(rank, own, at(i));
+            }
+            b.set_with(rank, written.at(rank, 0), 1, carried.then_some(own));
         }
         // 2. Read those below, the nearest last: it is the last to be folded.
         for j in 0..i {
-            let flag = written.at(s.members[j], 0);
-            if carried {
-                b.wait_taking(rank, flag, 1, at(j));
-            } else {
-                b.wait(rank, flag, 1);
-            }
+            b.wait_with(rank, written.at(s.members[j], 0), 1, carried.then(|| at(j)));
         }
         // 3. Fold in rank order. The own contribution may lie where the result goes: sums on the way lie elsewhere.
         let source = |j: usize| if j == i { own } else { at(j) };

@@ -66,18 +66,14 @@ fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Resul
             let (rank, last) = (s.members[i], i + 1 == p);
             let (own, out) = (s.from[i].at(range.clone()), s.to.at(range.clone()));
             // 1. The sum of those before.
-            let before = match (i.checked_sub(1), carried) {
-                (None, _) => None,
-                (Some(j), true) => {
-                    let place = Place::acc(taken).at(range.clone());
-                    b.wait_taking(rank, ready.at(s.members[j], 0), value, place);
-                    Some(place)
-                }
-                (Some(j), false) => {
-                    b.wait(rank, ready.at(s.members[j], 0), value);
-                    Some(boxed(s.members[j], slot, range.clone()))
-                }
-            };
+            let before = i.checked_sub(1).map(|j| {
+                let place = match carried {
+                    true => Place::acc(taken).at(range.clone()),
+                    false => boxed(s.members[j], slot, range.clone()),
+                };
+                b.wait_with(rank, ready.at(s.members[j], 0), value, carried.then_some(place));
+                place
+            });
             // 2. The sum with the own contribution, for the next rank.
             let mut with_own = own;
             if !last || kind == Kind::Inclusive {
@@ -98,10 +94,8 @@ fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Resul
                     None => {}
                 }
             }
-            if !last && carried {
-                b.set_carrying(rank, ready.at(rank, 0), value, with_own);
-            } else if !last {
-                b.set(rank, ready.at(rank, 0), value);
+            if !last {
+                b.set_with(rank, ready.at(rank, 0), value, carried.then_some(with_own));
             }
             // 3. The result.
             match (kind, before) {

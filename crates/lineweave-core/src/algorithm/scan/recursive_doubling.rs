@@ -67,28 +67,21 @@ fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Resul
             let hop = 1 << k;
             // 1. The sum so far, for the rank above.
             if is_read(k) {
-                let flag = round.at(s.members[i + hop], k);
-                if carried {
-                    b.set_carrying(rank, flag, 1, sum);
-                } else {
-                    b.set(rank, flag, 1);
-                }
+                b.set_with(rank, round.at(s.members[i + hop], k), 1, carried.then_some(sum));
             }
             // 2. What comes from below.
             if i < hop {
                 continue;
             }
             let received = if carried {
-                let place = Place::acc(taken).at(whole.clone());
-                b.wait_taking(rank, round.at(rank, k), 1, place);
-                place
+                Place::acc(taken).at(whole.clone())
             } else {
-                b.wait(rank, round.at(rank, k), 1);
                 // It is complete from round `done` on and then stays where it is.
                 let below = i - hop;
                 let done = ceil_log(below + 1, 2);
                 boxed(s.members[below], slots[k.min(done)], whole.clone())
             };
+            b.wait_with(rank, round.at(rank, k), 1, carried.then_some(received));
             // 3. The next sum; an exscan needs it only for others.
             if kind == Kind::Inclusive || is_read(k + 1) {
                 let next = place(k + 1);
