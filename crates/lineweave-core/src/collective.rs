@@ -93,18 +93,7 @@ impl Collective {
     /// Returns whether it means the same when ranks change parts, but for the root: no buffer has a block for each rank, and no rank but the root
     /// has a result of its own.
     pub fn can_be_renamed(self) -> bool {
-        match self {
-            Collective::Bcast | Collective::Reduce => true,
-            Collective::Barrier
-            | Collective::Allreduce
-            | Collective::Gather
-            | Collective::Scatter
-            | Collective::Allgather
-            | Collective::ReduceScatter
-            | Collective::Alltoall
-            | Collective::Scan
-            | Collective::Exscan => false,
-        }
+        self.rooted() && !self.has_blocks()
     }
 
     /// Returns whether one rank plays a part of its own.
@@ -145,19 +134,7 @@ impl Collective {
 
     /// Returns whether some rank's buffer holds a block for every rank.
     pub fn has_blocks(self) -> bool {
-        match self {
-            Collective::Gather
-            | Collective::Scatter
-            | Collective::Allgather
-            | Collective::ReduceScatter
-            | Collective::Alltoall => true,
-            Collective::Barrier
-            | Collective::Bcast
-            | Collective::Reduce
-            | Collective::Allreduce
-            | Collective::Scan
-            | Collective::Exscan => false,
-        }
+        [self.input(0, 0), self.output(0, 0)].contains(&Extent::Blocks)
     }
 
     /// Returns the content of the `in` of `rank`.

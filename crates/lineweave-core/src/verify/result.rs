@@ -145,16 +145,8 @@ impl Results {
             let expected = format!("whole elements of {} bytes combined alike", plan.grain);
             return Err(wrong((start, end), expected, exprs.text(e, run)));
         }
-        let same_everywhere = match plan.collective {
-            Collective::Barrier | Collective::Bcast | Collective::Reduce | Collective::Allreduce => true,
-            Collective::Gather
-            | Collective::Scatter
-            | Collective::Allgather
-            | Collective::ReduceScatter
-            | Collective::Scan
-            | Collective::Exscan
-            | Collective::Alltoall => false,
-        };
+        let scan = matches!(plan.collective, Collective::Scan | Collective::Exscan);
+        let same_everywhere = !plan.collective.has_blocks() && !scan;
         if same_everywhere {
             return self.compare(exprs, rank, run, held);
         }
