@@ -102,9 +102,3 @@ fn plans_are_as_held() {
     }
     assert!(problems.is_empty(), "\n{problems}Review, then run again with LINEWEAVE_BLESS=1.");
 }
-
-#[test]
-fn a_difference_shows_both_sides() {
-    let text = difference("f.txt", "a\nb\nc\n", "a\nb\nd\n");
-    assert_eq!(text, "f.txt: 3 lines held, 3 made, they differ from line 3\n    a\n    b\n  - c\n  + d\n");
-}
