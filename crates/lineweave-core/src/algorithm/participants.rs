@@ -93,6 +93,11 @@ impl Participants {
         self.members[self.index_of_virtual(v)]
     }
 
+    /// The ranks by virtual rank.
+    pub fn virtual_ranks(&self) -> Vec<usize> {
+        (0..self.len()).map(|v| self.rank_of_virtual(v)).collect()
+    }
+
     /// The index of the member that is `v` places after the root, cyclically.
     pub fn index_of_virtual(&self, v: usize) -> usize {
         (self.root + v) % self.len()

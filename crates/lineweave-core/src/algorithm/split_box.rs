@@ -14,6 +14,7 @@
 //! that runs follow each other without more.
 
 use super::pieces::joined;
+pub(super) use super::pieces::LAYOUT;
 use super::ranks::{block, chunks};
 use super::trees::boxed;
 use super::{ParamSpec, Participants, Place};
@@ -39,9 +40,6 @@ pub(super) const CHUNK: ParamSpec =
 /// The parameter `slots`.
 pub(super) const SLOTS: ParamSpec =
     ParamSpec { name: "slots", default: "1", about: "packets that a section holds at once" };
-/// The parameter `layout`.
-pub(super) const LAYOUT: ParamSpec =
-    ParamSpec { name: "layout", default: "alone", about: "lines of the flags" };
 
 /// Returns whether MPICH's algorithm for short messages is to be taken, where it is for up to `most` bytes.
 pub(super) fn short(params: &Params, bytes: usize, most: usize) -> Result<bool, PlanError> {

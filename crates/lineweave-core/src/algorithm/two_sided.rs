@@ -15,6 +15,7 @@
 //! and waits for `ready` when it needs the slot again, and at the end. Flags count the chunks of a pair of
 //! ranks and are never reset. A box is free when a send returns, so runs follow each other without more.
 
+use super::pieces::LAYOUT;
 use super::ranks::chunks;
 use super::trees::boxed;
 use super::{ParamSpec, Participants};
@@ -37,7 +38,7 @@ pub(super) const PARAMS: &[ParamSpec] = &[
         default: "yes",
         about: "yes: a flag that was waited for is taken down, as in RCCE; no: flags only count",
     },
-    ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+    LAYOUT,
 ];
 
 /// A way to send and receive between any two ranks of a plan.

@@ -16,7 +16,7 @@
 //! contribution onto it, which each does after having got all of this round. So runs follow each other in the same
 //! memory. Any P; blocks are empty where elements are fewer than ranks.
 
-use super::super::pieces::{value, wait_free};
+use super::super::pieces::{value, wait_free, LAYOUT};
 use super::super::ranks::{around, block, chunks};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
@@ -38,7 +38,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
             about: "tiles of a row of the mesh that the ring follows; 0: the order of ranks",
         },
         ParamSpec { name: "cores", default: "1", about: "cores of a tile" },
-        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        LAYOUT,
     ],
     // `ring` and `slices` are for boxes that hold a window.
     candidates: |_| Vec::new(),

@@ -7,9 +7,10 @@
 //! written once. In the gathering half a player learns from its partner that blocks are finished and reads
 //! them where they are. Any P: surplus ranks join their neighbours. The lower rank's value is the left operand.
 
+use super::super::pieces::LAYOUT;
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Participants, Problem};
+use super::super::{Algorithm, Participants, Problem};
 use super::core_ranks::{Core, Role};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
@@ -20,7 +21,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "rabenseifner",
     about: "recursive halving scatters sums, recursive doubling gathers them",
     source: "Rabenseifner 2004",
-    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    params: &[LAYOUT],
     candidates,
     emit,
 };

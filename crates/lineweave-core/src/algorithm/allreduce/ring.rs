@@ -5,6 +5,7 @@
 //! but the first block. The allgather follows the ring (`gather=ring`) or reads each block where it was finished
 //! (`gather=pull`), which saves the copies on the way. Any P; blocks are empty where elements are fewer than ranks.
 
+use super::super::pieces::LAYOUT;
 use super::super::ranks::block;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
@@ -22,7 +23,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
             default: "pull",
             about: "pull: read each block at its owner; ring: from the neighbour",
         },
-        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        LAYOUT,
     ],
     candidates,
     emit,

@@ -4,7 +4,7 @@
 //! A rank whose buffer others use returns only after they have said that they are done with it.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
+use super::super::{Algorithm, ParamSpec, Place, Problem};
 use super::settings::Notify;
 
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region, Space};
@@ -185,9 +185,4 @@ impl Done {
             b.set(rank, go.at(self.ranks[child], 0), 1);
         }
     }
-}
-
-/// The ranks of the participants by virtual rank.
-pub(in super::super) fn virtual_ranks(s: &Participants) -> Vec<usize> {
-    (0..s.len()).map(|v| s.rank_of_virtual(v)).collect()
 }

@@ -36,7 +36,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
     let layout = params.read("layout", Layout::Alone)?;
     let k = params.int("k", 4, 1..129)?;
     direct::check_room(layout)?;
-    let ranks = direct::virtual_ranks(s);
+    let ranks = s.virtual_ranks();
     let p = ranks.len();
     let source = Public::new(&ALGORITHM, problem, ranks[0], s.from[s.root])?;
     if s.bytes == 0 || p < 2 {

@@ -42,7 +42,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
     let notify = direct::notify(params, Notify::Shared)?;
     let ack = params.read("ack", Ack::Flags)?;
     direct::check_room(layout)?;
-    let ranks = direct::virtual_ranks(s);
+    let ranks = s.virtual_ranks();
     let source = Public::new(&ALGORITHM, problem, ranks[0], s.from[s.root])?;
     if s.bytes == 0 || ranks.len() < 2 {
         return Ok(());

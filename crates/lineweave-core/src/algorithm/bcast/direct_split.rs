@@ -49,7 +49,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
         Some(_) => params.int("share", 0, 0..101)?,
     };
     direct::check_room(layout)?;
-    let ranks = direct::virtual_ranks(s);
+    let ranks = s.virtual_ranks();
     let source = Public::new(&ALGORITHM, problem, ranks[0], s.from[s.root])?;
     if s.bytes == 0 || ranks.len() < 2 {
         return Ok(());

@@ -48,7 +48,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
     let notify = direct::notify(params, Notify::Each)?;
     let chunk = params.int("chunk", 0, 0..usize::MAX)?;
     direct::check_room(layout)?;
-    let ranks = direct::virtual_ranks(s);
+    let ranks = s.virtual_ranks();
     let p = ranks.len();
     let tree = Tree::knomial(p, k);
     let mut buffers = Vec::with_capacity(p);

@@ -28,7 +28,7 @@ mod rotating;
 mod scatter;
 mod scatter_doubling;
 mod scatter_ring;
-mod settings;
+pub(super) mod settings;
 pub mod topology_tree;
 pub mod two_segment_tree;
 

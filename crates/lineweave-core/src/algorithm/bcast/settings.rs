@@ -42,7 +42,7 @@ pub(super) const NOTIFY: ParamSpec = ParamSpec {
 pub(super) const CARRY: ParamSpec =
     ParamSpec { name: "carry", default: "1", about: "most flag lines that a payload may travel in; 0: none" };
 /// See [`Source`].
-pub(super) const SOURCE: ParamSpec = ParamSpec {
+pub(in super::super) const SOURCE: ParamSpec = ParamSpec {
     name: "source",
     default: "parent",
     about: "box to copy from: the parent's, or always the root's",

@@ -29,7 +29,6 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
-    let ranks = (0..s.len()).map(|v| s.rank_of_virtual(v)).collect();
-    up::emit(b, problem, Tree::halving(s.len()), ranks, layout);
+    up::emit(b, problem, Tree::halving(s.len()), s.virtual_ranks(), layout);
     Ok(())
 }

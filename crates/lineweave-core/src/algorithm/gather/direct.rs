@@ -42,7 +42,7 @@ pub(in super::super) fn blocks(
     let ack = params.read(direct::ACK.name, Ack::Flags)?;
     check_direct(algorithm, problem, layout)?;
     let grid = problem.grid();
-    let ranks = direct::virtual_ranks(s);
+    let ranks = s.virtual_ranks();
     if s.bytes == 0 || ranks.len() < 2 {
         keep_own(b, &grid, grid.root);
         return Ok(());

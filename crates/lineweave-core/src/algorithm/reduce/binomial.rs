@@ -3,8 +3,9 @@
 //! Known from every MPI; the mirror image of the binomial broadcast (Rico-Gallego & Diaz-Martin 2015, Eq. 11). Any P
 //! and root. Each subtree is a run of ranks, so contributions are folded in rank order from the root on.
 
+use super::super::pieces::LAYOUT;
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem};
+use super::super::{Algorithm, Problem};
 use super::up::{in_rank_order, up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params};
@@ -14,7 +15,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "binomial",
     about: "pairs fold, then pairs of pairs, round by round",
     source: "Rico-Gallego & Diaz-Martin 2015, Eq. 11, mirrored",
-    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    params: &[LAYOUT],
     candidates,
     emit: |b, _, s, params| {
         let layout = params.read("layout", Layout::Alone)?;

@@ -4,8 +4,9 @@
 //! Here they are combined in the order of ranks, and with the brackets of reproducible results, for one hop more where
 //! the root is not rank 0. Any P and root.
 
+use super::super::pieces::LAYOUT;
 use super::super::trees::{boxed, Tree};
-use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
+use super::super::{Algorithm, Participants, Place, Problem};
 use super::up::{up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -15,7 +16,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "by-number",
     about: "binomial tree over ranks by number, in rank order for any root",
     source: "Thakur, Rabenseifner & Gropp 2005, section 4.5, for operators that do not commute",
-    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    params: &[LAYOUT],
     candidates,
     emit,
 };

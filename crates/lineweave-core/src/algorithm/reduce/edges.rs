@@ -8,6 +8,7 @@
 //! children that come together are heard in one row, and folded before the next row: `0-4,0-2,0/5`.
 
 use super::super::edges;
+use super::super::pieces::LAYOUT;
 use super::super::{Algorithm, ParamSpec, Problem};
 use super::up::{up, Travel};
 use crate::collective::Collective;
@@ -20,7 +21,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     source: "Bhat, Raghavendra & Prasanna 2003",
     params: &[
         edges::EDGES,
-        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        LAYOUT,
         ParamSpec {
             name: "fold",
             default: "each",

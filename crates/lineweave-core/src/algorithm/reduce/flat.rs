@@ -2,8 +2,9 @@
 //!
 //! Best while arrivals, not folds, are what the root waits for. Any P and root. What fits a flag's line travels in it.
 
+use super::super::pieces::LAYOUT;
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem};
+use super::super::{Algorithm, Problem};
 use super::up::{up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params};
@@ -13,7 +14,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "flat",
     about: "the root folds every contribution itself",
     source: "Ramos & Hoefler 2013, section 4.3, with one level",
-    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    params: &[LAYOUT],
     candidates,
     emit: |b, _, s, params| {
         let layout = params.read("layout", Layout::Alone)?;

@@ -6,6 +6,7 @@
 //! a star, a chain, a binary tree, two phases of chains, or (`tree=auto`) what dynamic programming finds for the
 //! costs given. Chunks climb as in `pipelined`. Any P and root.
 
+use super::super::pieces::LAYOUT;
 use super::super::row_trees::{fixed, generate, RowCosts};
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
@@ -30,7 +31,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
         ParamSpec { name: "unit", default: "4", about: "bytes of a unit" },
         ParamSpec { name: "chunk", default: "8192", about: "bytes of a chunk" },
         ParamSpec { name: "slots", default: "2", about: "chunks a rank holds for its parent" },
-        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        LAYOUT,
     ],
     // Who knows where on a mesh ranks lie gives the parameters.
     candidates: |_| Vec::new(),

@@ -10,7 +10,7 @@
 //! With `k = 1` it is a chain. Any P and root. Only neighbours wait for each other, so runs follow each other in
 //! the same memory.
 
-use super::super::pieces::wait_free;
+use super::super::pieces::{wait_free, LAYOUT};
 use super::super::ranks::chunks;
 use super::super::trees::{boxed, Tree};
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
@@ -27,7 +27,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
         ParamSpec { name: "k", default: "2", about: "children of a rank" },
         ParamSpec { name: "chunk", default: "8192", about: "bytes of a chunk" },
         ParamSpec { name: "slots", default: "2", about: "chunks a rank holds for its parent" },
-        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        LAYOUT,
     ],
     candidates,
     emit,

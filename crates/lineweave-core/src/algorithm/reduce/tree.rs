@@ -5,6 +5,7 @@
 //! partial result in the child's box instead, where the parent reads it. Any P and root.
 
 use super::super::bcast::degrees::{degrees, of_each_depth};
+use super::super::pieces::LAYOUT;
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem};
 use super::up::{in_rank_order, up, Travel};
@@ -23,7 +24,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
             default: "parent",
             about: "parent: one a child at its parent; child: at the child",
         },
-        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        LAYOUT,
     ],
     candidates,
     emit: |b, _, s, params| {

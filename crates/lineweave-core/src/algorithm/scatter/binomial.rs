@@ -4,6 +4,7 @@
 //! ones are copied once a level, or with `source=root` straight out of the root's box, the tree then only telling. Any
 //! P and root.
 
+use super::super::bcast::settings::SOURCE;
 use super::super::pieces::LAYOUT;
 use super::super::trees::Tree;
 use super::super::{Algorithm, Participants, Problem};
@@ -16,7 +17,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "binomial",
     about: "blocks go down a binomial tree, those of a subtree together",
     source: "Thakur, Rabenseifner & Gropp 2005",
-    params: &[LAYOUT, super::SOURCE],
+    params: &[LAYOUT, SOURCE],
     candidates,
     emit,
 };
@@ -34,7 +35,6 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let travel = Travel::read(params)?;
-    let ranks = (0..s.len()).map(|v| s.rank_of_virtual(v)).collect();
-    down::emit(b, problem, Tree::halving(s.len()), ranks, travel);
+    down::emit(b, problem, Tree::halving(s.len()), s.virtual_ranks(), travel);
     Ok(())
 }

@@ -26,7 +26,6 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let travel = Travel::read(params)?;
-    let ranks = (0..s.len()).map(|v| s.rank_of_virtual(v)).collect();
-    down::emit(b, problem, Tree::flat(s.len()), ranks, travel);
+    down::emit(b, problem, Tree::flat(s.len()), s.virtual_ranks(), travel);
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! One copy crosses to a group for all its ranks, whose leader hands the blocks on. The shape is that of NUMA-aware
 //! collectives (Open MPI's XHC and HAN). Any P and root; on a shape without levels it is one tree.
 
+use super::super::bcast::settings::SOURCE;
 use super::super::bcast::topology_tree::joined;
 use super::super::gather::hierarchical::{trees, LEVELS};
 use super::super::levels::Levels;
@@ -17,7 +18,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "hierarchical",
     about: "blocks go down a tree shaped by the topology, each group's together",
     source: "Open MPI XHC; Ramos & Hoefler 2013, section 4.3",
-    params: &[LEVELS, LAYOUT, super::SOURCE],
+    params: &[LEVELS, LAYOUT, SOURCE],
     candidates,
     emit,
 };

@@ -7,7 +7,7 @@ mod flat;
 mod hierarchical;
 mod rckmpi;
 
-use super::{Algorithm, ParamSpec};
+use super::Algorithm;
 
 /// Every algorithm, in the order of the listing.
 pub const TABLE: &[&Algorithm] = &[
@@ -17,10 +17,3 @@ pub const TABLE: &[&Algorithm] = &[
     &hierarchical::ALGORITHM,
     &rckmpi::ALGORITHM,
 ];
-
-/// The parameter `source` of scatters down a tree.
-const SOURCE: ParamSpec = ParamSpec {
-    name: "source",
-    default: "parent",
-    about: "box to copy from: the parent's, or always the root's",
-};
