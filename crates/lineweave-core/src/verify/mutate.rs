@@ -133,25 +133,14 @@ fn stride(n: usize) -> usize {
 
 /// Returns whether a change is about ops of this kind.
 fn suits(change: Change, op: &Op) -> bool {
-    match (change, op) {
-        (Change::DropWait | Change::LowerThreshold, Op::Wait { .. }) => true,
-        (Change::DropSet | Change::SetEarly | Change::SecondWriter, Op::Set { .. } | Op::Add { .. }) => true,
-        (Change::SwapSlots | Change::SwapOwners, Op::Move { .. } | Op::Fold { .. }) => true,
-        (Change::SwapOperands | Change::Reassociate, Op::Fold { .. }) => true,
-        (Change::Shorten, Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. }) => true,
-        (
-            Change::DropWait
-            | Change::LowerThreshold
-            | Change::DropSet
-            | Change::SetEarly
-            | Change::SecondWriter
-            | Change::SwapSlots
-            | Change::SwapOwners
-            | Change::SwapOperands
-            | Change::Reassociate
-            | Change::Shorten,
-            Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. } | Op::Add { .. },
-        ) => false,
+    match change {
+        Change::DropWait | Change::LowerThreshold => matches!(op, Op::Wait { .. }),
+        Change::DropSet | Change::SetEarly | Change::SecondWriter => {
+            matches!(op, Op::Set { .. } | Op::Add { .. })
+        }
+        Change::SwapSlots | Change::SwapOwners => matches!(op, Op::Move { .. } | Op::Fold { .. }),
+        Change::SwapOperands | Change::Reassociate => matches!(op, Op::Fold { .. }),
+        Change::Shorten => !matches!(op, Op::Add { .. }),
     }
 }
 
@@ -227,18 +216,7 @@ fn apply(plan: &Plan, change: Change, rank: usize, i: usize) -> Option<Plan> {
             }
             with(op)
         }
-        (
-            Change::DropWait
-            | Change::LowerThreshold
-            | Change::DropSet
-            | Change::SetEarly
-            | Change::SecondWriter
-            | Change::SwapSlots
-            | Change::SwapOwners
-            | Change::SwapOperands
-            | Change::Reassociate,
-            Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. } | Op::Add { .. },
-        ) => None,
+        _ => None,
     }
 }
 
