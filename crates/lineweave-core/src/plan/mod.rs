@@ -166,29 +166,24 @@ pub enum Op {
 
 impl Op {
     /// The bytes that the op reads and writes: operands in their order, then the result.
-    pub fn regions(&self) -> impl Iterator<Item = &Region> {
-        let found = match self {
-            Op::Move { src, dst } => [Some(src), Some(dst), None],
-            Op::Fold { a, b, dst } => [Some(a), Some(b), Some(dst)],
-            Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => {
-                [Some(r), None, None]
-            }
-            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => [None; 3],
-        };
-        found.into_iter().flatten()
+    pub fn regions(mut self) -> impl Iterator<Item = Region> {
+        self.places().map(|place| place.copied()).into_iter().flatten()
     }
 
     /// [`Op::regions`], to be changed.
     pub fn regions_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Region> {
-        let found = match self {
+        self.places().into_iter().flatten()
+    }
+
+    fn places(&mut self) -> [Option<&mut Region>; 3] {
+        match self {
             Op::Move { src, dst } => [Some(src), Some(dst), None],
             Op::Fold { a, b, dst } => [Some(a), Some(b), Some(dst)],
             Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => {
                 [Some(r), None, None]
             }
             Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => [None, None, None],
-        };
-        found.into_iter().flatten()
+        }
     }
 }
 

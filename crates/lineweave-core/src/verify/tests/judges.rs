@@ -39,10 +39,10 @@ fn more_runs_prove_no_more() {
 
 /// Lengths up to a plan's own at which something changes: none, one element, and one less and one more than where an op begins or ends.
 fn borders(plan: &Plan, pitch: usize) -> std::collections::BTreeSet<usize> {
-    let users = |r: &&Region| !matches!(r.space, Space::Acc | Space::Slot { .. });
+    let users = |r: &Region| !matches!(r.space, Space::Acc | Space::Slot { .. });
     let mut found = vec![0, plan.bytes];
     for (_, op) in plan.ops() {
-        let ends = |r: &Region| [r.offset % pitch, r.offset % pitch + r.len];
+        let ends = |r: Region| [r.offset % pitch, r.offset % pitch + r.len];
         found.extend(op.regions().filter(users).flat_map(ends));
     }
     let near = |n: &usize| [n.saturating_sub(plan.grain), *n, n + plan.grain];
