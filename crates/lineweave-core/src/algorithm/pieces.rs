@@ -160,6 +160,15 @@ pub(super) fn keep_own(b: &mut Builder, grid: &Grid<'_>, rank: usize) {
     b.mov(rank, input(grid.given(rank, rank)), output(grid.taken(rank, rank)));
 }
 
+/// Returns whether nobody has anything for another rank; the own blocks, which there are then at most, are moved.
+pub(super) fn trivial(b: &mut Builder, grid: &Grid<'_>) -> bool {
+    let trivial = grid.ranks < 2 || grid.bytes == 0;
+    if trivial {
+        (0..grid.ranks).for_each(|rank| keep_own(b, grid, rank));
+    }
+    trivial
+}
+
 /// Direct plans need to reach peers' buffers, and room for an address in a flag's line.
 pub(super) fn check_direct(
     algorithm: &Algorithm,

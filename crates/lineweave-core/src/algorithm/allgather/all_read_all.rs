@@ -3,7 +3,7 @@
 //! One round whatever P, and every block is copied once into a box and once by each reader. What fits beside a flag
 //! rides with it. Any P.
 
-use super::super::pieces::{input, keep_own, layouts, output, LAYOUT};
+use super::super::pieces::{input, keep_own, layouts, output, trivial, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -26,8 +26,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

@@ -4,7 +4,7 @@
 //! what it gets in a round follows what it has. Blocks lie in the box, or in scratch while all that is
 //! exchanged fits beside flags; what the last round brings goes straight to `out`. Any P.
 
-use super::super::pieces::{copy, input, keep_own, output, part, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, output, part, trivial, Packed, LAYOUT};
 use super::super::ranks::ceil_log;
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Place, Problem};
@@ -31,8 +31,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

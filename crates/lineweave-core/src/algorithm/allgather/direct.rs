@@ -4,7 +4,7 @@
 //! Needs direct access; any P.
 
 use super::super::bcast::direct::applies;
-use super::super::pieces::{check_direct, from_peers_inputs, keep_own, output, peer_input, LAYOUT};
+use super::super::pieces::{check_direct, from_peers_inputs, keep_own, output, peer_input, trivial, LAYOUT};
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -40,9 +40,8 @@ pub(in super::super) fn read_blocks(
 ) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     check_direct(algorithm, problem, layout)?;
-    let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    let grid = problem.grid();
+    if trivial(b, &grid) {
         return Ok(());
     }
     from_peers_inputs(

@@ -8,7 +8,7 @@
 //! fetch at once instead of a leader alone (as in Ramos & Hoefler 2013, section 4.3, and Open MPI's XHC). Any P; on
 //! a shape without levels it is `all-read-all`.
 
-use super::super::pieces::{copy, input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, output, trivial, Packed, LAYOUT};
 use super::super::ranks::block;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
@@ -47,8 +47,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
         Some(_) => params.read("level", Level::Machine)?,
     };
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

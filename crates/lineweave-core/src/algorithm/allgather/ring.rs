@@ -3,7 +3,7 @@
 //! Thakur, Rabenseifner & Gropp 2005; Chan et al. 2007: P - 1 steps between neighbours only, where far transfers
 //! are dear. Every block is copied into each box on its way but the last and out of it. Any P.
 
-use super::super::pieces::{input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{input, keep_own, output, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -29,8 +29,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

@@ -3,7 +3,7 @@
 //! One round and one flag a rank, whatever P. Readers start with the rank after them, so that they do not all read one
 //! box. Any P.
 
-use super::super::pieces::{copy, input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, output, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -26,8 +26,7 @@ fn candidates(_: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

@@ -11,7 +11,7 @@
 //!
 //! Any P: where the last row is shorter, ranks of the columns it lacks take from its ranks directly.
 
-use super::super::pieces::{copy, input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, output, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
@@ -96,8 +96,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
         0 => square(p),
         columns => columns,
     };
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

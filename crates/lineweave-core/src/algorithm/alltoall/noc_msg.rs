@@ -14,7 +14,7 @@
 //! wait for the giver's count. Any P. A baseline for meshes: not among the candidates for selection.
 
 use super::super::noc_msg::{Tiles, COLUMNS, CORES};
-use super::super::pieces::{input, keep_own, output, value, Packed, LAYOUT};
+use super::super::pieces::{input, keep_own, output, trivial, value, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -69,8 +69,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     let tiles = Tiles::read(params, p)?;
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

@@ -4,7 +4,7 @@
 //! fetched while others are under way. With the layout `paired` the flags of two ranks for each other lie on one
 //! line, which then carries both ways. Any P.
 
-use super::super::pieces::{input, keep_own, layouts, output, Packed, LAYOUT};
+use super::super::pieces::{input, keep_own, layouts, output, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -30,8 +30,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

@@ -9,7 +9,6 @@
 use super::super::ranks::block;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
-use super::relay::cyclic;
 use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -47,7 +46,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     }
     b.ring();
     let grain = b.grain();
-    let ranks: Vec<usize> = cyclic(s).into_iter().map(|i| s.members[i]).collect();
+    let ranks = s.virtual_ranks();
     let slice = |i: usize| block(s.bytes, grain, p - 1, i);
     let longest = (0..p - 1).map(|i| slice(i).len()).max().unwrap_or(0);
     // `cut[i]` says that slice i-1 is in the root's box, `ready[i]` that it is in that of virtual rank i.

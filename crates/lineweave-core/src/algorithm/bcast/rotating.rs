@@ -15,7 +15,6 @@ use super::super::pieces::{value, wait_free};
 use super::super::ranks::{block, chunks};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Participants, Problem};
-use super::relay::cyclic;
 use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
@@ -81,7 +80,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     if s.bytes == 0 || others == 0 {
         return Ok(());
     }
-    let ranks: Vec<usize> = cyclic(s).into_iter().map(|i| s.members[i]).collect();
+    let ranks = s.virtual_ranks();
     let count = others.div_ceil(k + 1);
     let parts = chunks(0..s.bytes, chunk, b.grain());
     let longest = parts.iter().map(Range::len).max().unwrap_or(0);

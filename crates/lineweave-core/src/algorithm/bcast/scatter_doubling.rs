@@ -7,8 +7,8 @@
 //! ranks than elements.
 
 use super::super::{Algorithm, Participants, Problem};
-use super::relay::cyclic;
 use super::scatter::Scatter;
+use super::scatter_ring;
 use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -20,16 +20,9 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     about: "binomial scatter, then a recursive-doubling allgather; surplus ranks follow a partner",
     source: "Rico-Gallego & Diaz-Martin 2015, Eqs. 16, 18",
     params: &[settings::LAYOUT],
-    candidates,
+    candidates: scatter_ring::candidates,
     emit,
 };
-
-fn candidates(problem: &Problem) -> Vec<Params> {
-    if problem.ranks() < 3 || problem.bytes < 64 * problem.ranks() {
-        return Vec::new(); // Less than a line a block.
-    }
-    vec![Params::new(), Params::new().with("layout", Layout::Paired)]
-}
 
 /// The blocks that the group of `v` of size `size` holds together.
 fn group(v: usize, size: usize) -> Range<usize> {
@@ -47,7 +40,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     if s.bytes == 0 || p < 2 {
         return Ok(());
     }
-    let ranks: Vec<usize> = cyclic(s).into_iter().map(|i| s.members[i]).collect();
+    let ranks = s.virtual_ranks();
     let rounds = p.ilog2() as usize;
     let q = 1usize << rounds;
     let scatter = Scatter::new(b, s, ranks[..q].to_vec(), layout);

@@ -7,7 +7,6 @@
 //! than elements.
 
 use super::super::{Algorithm, Participants, Problem};
-use super::relay::cyclic;
 use super::scatter::Scatter;
 use super::settings;
 use crate::collective::Collective;
@@ -23,7 +22,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn candidates(problem: &Problem) -> Vec<Params> {
+pub(super) fn candidates(problem: &Problem) -> Vec<Params> {
     if problem.ranks() < 3 || problem.bytes < 64 * problem.ranks() {
         return Vec::new(); // Less than a line a block.
     }
@@ -36,7 +35,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     if s.bytes == 0 || p < 2 {
         return Ok(());
     }
-    let ranks: Vec<usize> = cyclic(s).into_iter().map(|i| s.members[i]).collect();
+    let ranks = s.virtual_ranks();
     let scatter = Scatter::new(b, s, ranks.clone(), layout);
     // At each rank: how many blocks its left neighbour has, counted backwards from that neighbour's own
     // (index 0), and that this rank has left its left neighbour's box (index 1).

@@ -6,7 +6,7 @@
 use super::super::bcast::direct::applies;
 use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{
-    check_direct, from_peers_inputs, input, keep_own, output, part, peer_input, LAYOUT,
+    check_direct, from_peers_inputs, input, output, part, peer_input, trivial, LAYOUT,
 };
 use super::super::ranks::chunks;
 use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
@@ -40,8 +40,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     check_direct(&ALGORITHM, problem, layout)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     let grain = b.grain();

@@ -7,7 +7,7 @@
 
 use super::super::allreduce::core_ranks::{Core, Role};
 use super::super::allreduce::rabenseifner::halves;
-use super::super::pieces::{copy, fold, input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{copy, fold, input, output, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
@@ -51,8 +51,7 @@ type Lie<'a> = &'a dyn Fn(usize) -> Region;
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

@@ -4,7 +4,7 @@
 //! a rank, between neighbours only. Any P.
 
 use super::super::allreduce::ring::Around;
-use super::super::pieces::{input, keep_own, output, Packed, LAYOUT};
+use super::super::pieces::{input, output, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
@@ -30,8 +30,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();

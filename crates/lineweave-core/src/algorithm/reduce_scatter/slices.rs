@@ -4,7 +4,7 @@
 //! order. An input that fits beside a flag rides with it. Any P.
 
 use super::super::brackets::{Brackets, ORDER};
-use super::super::pieces::{copy, input, keep_own, layouts, output, part, Packed, LAYOUT};
+use super::super::pieces::{copy, input, layouts, output, part, trivial, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
@@ -27,8 +27,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+    if trivial(b, &grid) {
         return Ok(());
     }
     b.ring();
