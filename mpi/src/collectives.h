@@ -11,11 +11,22 @@ struct lwm_buffer {
     MPI_Datatype type;
 };
 bool lwm_barrier(struct lwm_call *call, MPI_Comm comm);
-bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm comm);
-bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
-bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
-bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
-bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
+/* Carries out a bcast (of one buffer, given twice), gather, scatter, allgather or alltoall, by kind; root 0 where there is none. */
+bool lwm_move(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
+
+/* Describes the type of a buffer, and the bytes in it. False when the host is to judge it. */
+bool lwm_describe(const struct lwm_buffer *buffer, struct lwm_type *info, size_t *bytes);
+/* What a rank does in such a call. */
+struct lwm_move {
+    bool gives, takes;                  /* by buffers of their own: */
+    bool give_in_place, take_in_place;  /* its own block already lies in the other buffer */
+    struct lwm_type from, to;           /* types of the buffers, where it gives or takes */
+    size_t give, take;                  /* blocks in each */
+    size_t bytes;                       /* of a block */
+};
+/* Finds that out; false when the host is to judge the arguments. */
+bool lwm_move_of(enum lwm_kind kind, const struct lwm_comm *comm, const struct lwm_buffer *send, const struct lwm_buffer *recv, int root,
+                 struct lwm_move *move);
 
 /* Carries out a reduce, allreduce, reduce_scatter_block, scan or exscan, by kind; root 0 where there is none. */
 bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-/* Describes the type of a buffer, and the bytes in it. False when the host is to judge it. */
-static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, size_t *bytes)
+bool lwm_describe(const struct lwm_buffer *buffer, struct lwm_type *info, size_t *bytes)
 {
     if (buffer->count < 0 || buffer->at == LWM_IN_PLACE || !lwm_type_of(buffer->type, info)) return false;
     if (__builtin_mul_overflow((size_t)buffer->count, info->size, bytes)) return false;
@@ -18,12 +17,26 @@ static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, siz
     return buffer->at || *bytes == 0 || !info->dense;
 }
 
-static struct lwm_shape of_bytes(lw_collective collective, size_t bytes, int root)
+bool lwm_move_of(enum lwm_kind kind, const struct lwm_comm *comm, const struct lwm_buffer *send, const struct lwm_buffer *recv, int root,
+                 struct lwm_move *m)
 {
-    return (struct lwm_shape){.collective = collective, .count = bytes, .type = LW_I8, .root = root};
+    size_t ranks = (size_t)comm->size, given_bytes = 0, taken_bytes = 0;
+    bool of_root = kind == LWM_BCAST || kind == LWM_SCATTER, rooted = of_root || kind == LWM_GATHER, is_root = comm->rank == root;
+    if (rooted && (root < 0 || root >= comm->size)) return false;
+    m->gives = !of_root || is_root;
+    m->takes = kind == LWM_BCAST ? !is_root : kind != LWM_GATHER || is_root;
+    m->give = kind == LWM_SCATTER || kind == LWM_ALLTOALL ? ranks : 1;
+    m->take = kind == LWM_BCAST || kind == LWM_SCATTER ? 1 : ranks;
+    bool both = m->gives && m->takes;
+    m->give_in_place = both && kind != LWM_SCATTER && send->at == LWM_IN_PLACE;
+    m->take_in_place = both && kind == LWM_SCATTER && recv->at == LWM_IN_PLACE;
+    m->gives = m->gives && !m->give_in_place;
+    m->takes = m->takes && !m->take_in_place;
+    if (m->gives && !lwm_describe(send, &m->from, &given_bytes)) return false;
+    if (m->takes && !lwm_describe(recv, &m->to, &taken_bytes)) return false;
+    m->bytes = m->gives ? given_bytes : taken_bytes;
+    return !(m->gives && m->takes) || (given_bytes == taken_bytes && !lwm_same_move(kind, comm->rank, *send, *recv));
 }
-
-static bool root_is_rank(const struct lwm_call *call, int root) { return root >= 0 && root < call->comm->size; }
 
 /* Returns the bytes to give: the buffer's own where they are dense, else packed. Null without memory. */
 static const void *given(struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes)
@@ -89,179 +102,82 @@ bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
     return lwm_done(call, lw_barrier(comm->team));
 }
 
-bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm handle)
+/* Leaves a call to the host that was not begun. */
+static bool away(struct lwm_call *call, enum lwm_kind kind, const struct lwm_buffer *send, const struct lwm_buffer *recv, int root, bool alike)
 {
-    if (!lwm_begin(call, LWM_BCAST, handle)) return lwm_away_again(call, (struct lwm_hot){.root = root, .type = buffer.type, .count = buffer.count});
-    struct lwm_type info;
-    size_t bytes;
-    if (!root_is_rank(call, root) || !describe(&buffer, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    bool each = kind == LWM_ALLGATHER || kind == LWM_ALLTOALL, gives = kind == LWM_GATHER && send->at != LWM_IN_PLACE;
+    const struct lwm_buffer *told = gives || (kind == LWM_SCATTER && recv->at == LWM_IN_PLACE) ? send : recv;
+    if (alike) lwm_away_again(call, (struct lwm_hot){.root = root, .type = recv->type, .count = recv->count, .meets = each && recv->count > 0});
+    else lwm_away(call, told->count, told->type);
+    return lwm_meets(call, each ? recv->count : 0, recv->type);
+}
+
+static bool among_nodes(struct lwm_call *call, const void *in, void *out, size_t bytes, int root)
+{
+    /* The block that a rank gives itself in place. */
+    const void *give = in == LW_IN_PLACE ? (char *)out + (size_t)call->comm->rank * bytes : in;
+    switch (call->kind) {
+    case LWM_BCAST: return lwm_nodes_bcast(call, call->comm->rank == root ? (void *)in : out, bytes, root);
+    case LWM_GATHER: return lwm_nodes_gather(call, give, out, bytes, root);
+    case LWM_SCATTER: return lwm_nodes_scatter(call, in, out, bytes, root);
+    default: return lwm_nodes_allgather(call, give, out, bytes);
+    }
+}
+
+static lw_status in_team(const struct lwm_call *call, const void *in, void *out, size_t bytes, int root)
+{
+    lw_comm *team = call->comm->team;
+    switch (call->kind) {
+    case LWM_BCAST: return lw_bcast(team, call->comm->rank == root ? (void *)in : out, bytes, LW_I8, root);
+    case LWM_GATHER: return lw_gather(team, in, out, bytes, LW_I8, root);
+    case LWM_SCATTER: return lw_scatter(team, in, out, bytes, LW_I8, root);
+    case LWM_ALLGATHER: return lw_allgather(team, in, out, bytes, LW_I8);
+    default: return lw_alltoall(team, in, out, bytes, LW_I8);
+    }
+}
+
+bool lwm_move(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
+{
+    static const lw_collective collectives[] = {[LWM_BCAST] = LW_BCAST, [LWM_GATHER] = LW_GATHER, [LWM_SCATTER] = LW_SCATTER,
+                                                [LWM_ALLGATHER] = LW_ALLGATHER, [LWM_ALLTOALL] = LW_ALLTOALL};
+    bool repeats = kind != LWM_GATHER && kind != LWM_SCATTER;
+    bool alike = repeats && send.at != LWM_IN_PLACE && send.type == recv.type && send.count == recv.count;
+    if (!lwm_begin(call, kind, handle)) return away(call, kind, &send, &recv, root, alike);
+    struct lwm_comm *comm = call->comm;
+    struct lwm_move m;
+    if (!lwm_move_of(kind, comm, &send, &recv, root, &m)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    const struct lwm_type *type = m.takes ? &m.to : &m.from;
+    size_t bytes = m.bytes, given_bytes = bytes * m.give, taken_bytes = bytes * m.take;
     if (bytes == 0) {
-        keep(call, &buffer, &info, bytes, root);
+        if (alike) keep(call, &recv, type, bytes, root);
         return lwm_nothing(call);
     }
-    call->shape = of_bytes(LW_BCAST, bytes, root);
+    bool between = comm->way == LWM_NODES;
+    if (between && kind != LWM_BCAST && (kind == LWM_ALLTOALL || !lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
+    call->shape = (struct lwm_shape){.collective = collectives[kind], .count = bytes, .type = LW_I8, .root = root};
     if (!lwm_mine(call, bytes, true)) {
-        keep(call, &buffer, &info, bytes, root);
+        if (alike) keep(call, &recv, type, bytes, root);
         return false;
     }
-    bool gives = call->comm->rank == root;
-    void *data = gives ? (void *)given(call, &buffer, &info, bytes) : room(&buffer, &info, bytes);
-    if (!data) return lwm_short(call);
-    lw_status status = LW_OK;
-    if (call->comm->way == LWM_NODES) {
-        if (!lwm_nodes_bcast(call, data, bytes, root)) return true;
-    } else {
-        status = lw_bcast(call->comm->team, data, bytes, LW_I8, root);
+    char *out = m.takes ? room(&recv, &m.to, taken_bytes) : NULL;
+    /* The block that the root gives itself in place still needs a destination among nodes. */
+    if (m.take_in_place) out = between ? lwm_scratch(LWM_SCRATCH_OUT, bytes) : LW_IN_PLACE;
+    if ((m.takes || m.take_in_place) && !out) return lwm_short(call);
+    const void *in = m.give_in_place ? LW_IN_PLACE : NULL;
+    if (m.gives) {
+        struct lwm_buffer all = {send.at, send.count * (MPI_Count)m.give, send.type};
+        in = given(call, &all, &m.from, given_bytes);
+        if (in && m.takes) in = apart(in, given_bytes, out, taken_bytes);
+        if (!in) return lwm_short(call);
+    } else if (m.give_in_place && !m.to.dense) {
+        size_t first = kind == LWM_ALLTOALL ? 0 : (size_t)comm->rank, many = m.give;
+        const char *mine = (char *)recv.at + (ptrdiff_t)first * recv.count * m.to.extent;
+        if (!lwm_pack(mine, (size_t)recv.count * many, recv.type, &m.to, out + first * bytes, handle)) return lwm_short(call);
     }
-    if (status == LW_OK && !gives && !taken(call, &buffer, &info, data, (size_t)buffer.count)) return lwm_short(call);
+    if (between && !among_nodes(call, in, out, bytes, root)) return true;
+    lw_status status = between ? LW_OK : in_team(call, in, out, bytes, root);
+    if (status == LW_OK && m.takes && !taken(call, &recv, &m.to, out, (size_t)recv.count * m.take)) return lwm_short(call);
     lwm_done(call, status);
-    if (status == LW_OK) keep(call, &buffer, &info, bytes, root);
+    if (status == LW_OK && alike) keep(call, &recv, type, bytes, root);
     return true;
-}
-
-bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
-{
-    const struct lwm_buffer *told = send.at == LWM_IN_PLACE ? &recv : &send;
-    if (!lwm_begin(call, LWM_GATHER, handle)) return lwm_away(call, told->count, told->type);
-    struct lwm_comm *comm = call->comm;
-    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
-    if (!root_is_rank(call, root)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    bool takes = comm->rank == root, in_place = takes && send.at == LWM_IN_PLACE;
-    struct lwm_type from, to;
-    size_t bytes = 0, block = 0;
-    if (takes && !describe(&recv, &to, &block)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (in_place) bytes = block;
-    else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (takes && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (takes && !in_place && lwm_same_move(LWM_GATHER, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (bytes == 0) return lwm_nothing(call);
-    if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
-    call->shape = of_bytes(LW_GATHER, bytes, root);
-    if (!lwm_mine(call, bytes, true)) return false;
-    char *out = takes ? room(&recv, &to, bytes * ranks) : NULL;
-    if (takes && !out) return lwm_short(call);
-    const void *in = LW_IN_PLACE;
-    if (!in_place) {
-        in = given(call, &send, &from, bytes);
-        if (in && takes) in = apart(in, bytes, out, bytes * ranks);
-        if (!in) return lwm_short(call);
-    } else if (!to.dense) {
-        const char *mine = (char *)recv.at + (ptrdiff_t)own * recv.count * to.extent;
-        if (!lwm_pack(mine, (size_t)recv.count, recv.type, &to, out + own * bytes, handle)) return lwm_short(call);
-    }
-    lw_status status = LW_OK;
-    if (comm->way == LWM_NODES) {
-        if (!lwm_nodes_gather(call, in_place ? out + own * bytes : in, out, bytes, root)) return true;
-    } else {
-        status = lw_gather(comm->team, in, out, bytes, LW_I8, root);
-    }
-    if (status == LW_OK && takes && !taken(call, &recv, &to, out, (size_t)recv.count * ranks)) return lwm_short(call);
-    return lwm_done(call, status);
-}
-
-bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
-{
-    const struct lwm_buffer *told = recv.at == LWM_IN_PLACE ? &send : &recv;
-    if (!lwm_begin(call, LWM_SCATTER, handle)) return lwm_away(call, told->count, told->type);
-    struct lwm_comm *comm = call->comm;
-    if (!root_is_rank(call, root)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    size_t ranks = (size_t)comm->size;
-    bool gives = comm->rank == root, in_place = gives && recv.at == LWM_IN_PLACE;
-    struct lwm_type from, to;
-    size_t bytes = 0, block = 0;
-    if (gives && !describe(&send, &from, &block)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (in_place) bytes = block;
-    else if (!describe(&recv, &to, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (gives && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (gives && !in_place && lwm_same_move(LWM_SCATTER, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (bytes == 0) return lwm_nothing(call);
-    if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
-    call->shape = of_bytes(LW_SCATTER, bytes, root);
-    if (!lwm_mine(call, bytes, true)) return false;
-    const void *in = NULL;
-    void *out = in_place ? LW_IN_PLACE : room(&recv, &to, bytes);
-    if (gives) {
-        struct lwm_buffer all = {send.at, send.count * (MPI_Count)ranks, send.type};
-        in = given(call, &all, &from, bytes * ranks);
-        if (in && !in_place) in = apart(in, bytes * ranks, out, bytes);
-        if (!in) return lwm_short(call);
-    }
-    /* The block that the root gives itself in place still needs a destination. */
-    if (comm->way == LWM_NODES && in_place) out = lwm_scratch(LWM_SCRATCH_OUT, bytes);
-    if (!out) return lwm_short(call);
-    lw_status status = LW_OK;
-    if (comm->way == LWM_NODES) {
-        if (!lwm_nodes_scatter(call, in, out, bytes, root)) return true;
-    } else {
-        status = lw_scatter(comm->team, in, out, bytes, LW_I8, root);
-    }
-    if (status == LW_OK && !in_place && !taken(call, &recv, &to, out, (size_t)recv.count)) return lwm_short(call);
-    return lwm_done(call, status);
-}
-
-/* Carries out an allgather or alltoall, in which every rank takes a block of each. */
-static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm handle)
-{
-    bool alike = send.at != LWM_IN_PLACE && send.type == recv.type && send.count == recv.count;
-    if (!lwm_begin(call, kind, handle)) {
-        if (alike) lwm_away_again(call, (struct lwm_hot){.type = recv.type, .count = recv.count, .meets = recv.count > 0});
-        else lwm_away(call, recv.count, recv.type);
-        return lwm_meets(call, recv.count, recv.type);
-    }
-    struct lwm_comm *comm = call->comm;
-    bool gathers = kind == LWM_ALLGATHER;
-    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank, give = gathers ? 1 : ranks;
-    bool in_place = send.at == LWM_IN_PLACE;
-    struct lwm_type from, to;
-    size_t bytes, block;
-    if (!describe(&recv, &to, &block)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (in_place) bytes = block;
-    else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (!in_place && lwm_same_move(kind, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (bytes == 0) {
-        if (alike) keep(call, &recv, &to, bytes, 0);
-        return lwm_nothing(call);
-    }
-    if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
-    call->shape = of_bytes(gathers ? LW_ALLGATHER : LW_ALLTOALL, bytes, 0);
-    if (!lwm_mine(call, bytes, true)) {
-        if (alike) keep(call, &recv, &to, bytes, 0);
-        return false;
-    }
-    char *out = room(&recv, &to, bytes * ranks);
-    if (!out) return lwm_short(call);
-    const void *in = LW_IN_PLACE;
-    if (!in_place) {
-        struct lwm_buffer all = {send.at, send.count * (MPI_Count)give, send.type};
-        in = given(call, &all, &from, bytes * give);
-        if (in) in = apart(in, bytes * give, out, bytes * ranks);
-        if (!in) return lwm_short(call);
-    } else if (!to.dense) {
-        size_t first = gathers ? own : 0, many = gathers ? 1 : ranks;
-        const char *mine = (char *)recv.at + (ptrdiff_t)first * recv.count * to.extent;
-        if (!lwm_pack(mine, (size_t)recv.count * many, recv.type, &to, out + first * bytes, comm->handle)) return lwm_short(call);
-    }
-    lw_status status = LW_OK;
-    if (comm->way == LWM_NODES) {
-        if (!lwm_nodes_allgather(call, in_place ? out + own * bytes : in, out, bytes)) return true;
-    } else if (gathers) {
-        status = lw_allgather(comm->team, in, out, bytes, LW_I8);
-    } else {
-        status = lw_alltoall(comm->team, in, out, bytes, LW_I8);
-    }
-    if (status == LW_OK && !taken(call, &recv, &to, out, (size_t)recv.count * ranks)) return lwm_short(call);
-    lwm_done(call, status);
-    if (status == LW_OK && alike) keep(call, &recv, &to, bytes, 0);
-    return true;
-}
-
-bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)
-{
-    return exchange(call, LWM_ALLGATHER, send, recv, comm);
-}
-
-bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)
-{
-    return exchange(call, LWM_ALLTOALL, send, recv, comm);
 }

@@ -56,53 +56,33 @@ static const void *given(struct lwm_started *s, const struct lwm_buffer *b, cons
     return row && add_piece(s, true, b->at, (size_t)b->count, b->type, info, row) ? row : NULL;
 }
 
-static bool describe(const struct lwm_buffer *b, struct lwm_type *info, size_t *bytes)
-{
-    if (b->count < 0 || b->at == LWM_IN_PLACE || !lwm_type_of(b->type, info)) return false;
-    if (__builtin_mul_overflow((size_t)b->count, info->size, bytes)) return false;
-    return b->at || *bytes == 0 || !info->dense;
-}
-
 /* The result of a step of preparing. */
 enum found { LEAVE, EMPTY, SHORT, READY };
 
 /* Prepares a bcast, gather, scatter, allgather or alltoall. */
 static enum found move(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p)
 {
-    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
-    bool rooted = o->kind == LWM_BCAST || o->kind == LWM_GATHER || o->kind == LWM_SCATTER, root = !rooted || comm->rank == o->root;
-    if (rooted && (o->root < 0 || o->root >= comm->size)) return LEAVE;
-    /* The ranks that give and take, and the number of their blocks. */
-    bool gives = o->kind == LWM_BCAST || o->kind == LWM_SCATTER ? root : true, takes = o->kind == LWM_BCAST ? !root : o->kind != LWM_GATHER || root;
-    size_t give = o->kind == LWM_SCATTER || o->kind == LWM_ALLTOALL ? ranks : 1;
-    size_t take = o->kind == LWM_GATHER || o->kind == LWM_ALLGATHER || o->kind == LWM_ALLTOALL ? ranks : 1;
-    bool give_in_place = gives && o->send.at == LWM_IN_PLACE && o->kind != LWM_SCATTER && o->kind != LWM_BCAST;
-    bool take_in_place = o->kind == LWM_SCATTER && root && o->recv.at == LWM_IN_PLACE;
-    struct lwm_type from, to;
-    size_t given_bytes = 0, taken_bytes = 0;
-    if (gives && !give_in_place && !describe(&o->send, &from, &given_bytes)) return LEAVE;
-    if (takes && !take_in_place && !describe(&o->recv, &to, &taken_bytes)) return LEAVE;
-    bool both = gives && takes && !give_in_place && !take_in_place;
-    if (both && (given_bytes != taken_bytes || lwm_same_move(o->kind, comm->rank, o->send, o->recv))) return LEAVE;
-    size_t block = gives && !give_in_place ? given_bytes : taken_bytes;
+    struct lwm_move m;
+    if (!lwm_move_of(o->kind, comm, &o->send, &o->recv, o->root, &m)) return LEAVE;
+    size_t block = m.bytes;
     p->count = s->bytes = block;
     if (block == 0) return EMPTY;
     p->type = LW_I8;
-    p->out = take_in_place ? LW_IN_PLACE : NULL;
-    size_t written = takes && !take_in_place ? block * take : 0;
-    bool plain = !written || to.dense;
+    p->out = m.take_in_place ? LW_IN_PLACE : NULL;
+    size_t written = m.takes ? block * m.take : 0;
+    bool plain = !written || m.to.dense;
     if (written) p->out = plain ? o->recv.at : room(s, 1, written);
     if (written && !p->out) return SHORT;
-    if (give_in_place) {
+    if (m.give_in_place) {
         p->in = LW_IN_PLACE;
-        size_t first = o->kind == LWM_ALLTOALL ? 0 : own, many = o->kind == LWM_ALLTOALL ? ranks : 1;
-        char *mine = (char *)o->recv.at + (ptrdiff_t)first * o->recv.count * to.extent;
-        if (!plain && !add_piece(s, true, mine, (size_t)o->recv.count * many, o->recv.type, &to, (char *)p->out + first * block)) return SHORT;
-    } else if (gives) {
-        struct lwm_buffer all = {o->send.at, o->send.count * (MPI_Count)give, o->send.type};
-        if (!(p->in = given(s, &all, &from, p->out, written))) return SHORT;
+        size_t first = o->kind == LWM_ALLTOALL ? 0 : (size_t)comm->rank;
+        char *mine = (char *)o->recv.at + (ptrdiff_t)first * o->recv.count * m.to.extent;
+        if (!plain && !add_piece(s, true, mine, (size_t)o->recv.count * m.give, o->recv.type, &m.to, (char *)p->out + first * block)) return SHORT;
+    } else if (m.gives) {
+        struct lwm_buffer all = {o->send.at, o->send.count * (MPI_Count)m.give, o->send.type};
+        if (!(p->in = given(s, &all, &m.from, p->out, written))) return SHORT;
     }
-    if (!plain && !add_piece(s, false, o->recv.at, (size_t)o->recv.count * take, o->recv.type, &to, p->out)) return SHORT;
+    if (!plain && !add_piece(s, false, o->recv.at, (size_t)o->recv.count * m.take, o->recv.type, &m.to, p->out)) return SHORT;
     return READY;
 }
 
@@ -118,7 +98,7 @@ static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, 
     if (!s->lengths) return SHORT;
     p->sends = s->lengths;
     p->recvs = s->lengths + ranks;
-    if (gathers && !in_place && !describe(&o->send, &from, &given_bytes)) return LEAVE;
+    if (gathers && !in_place && !lwm_describe(&o->send, &from, &given_bytes)) return LEAVE;
     if (!gathers && !in_place && !lwm_measure(&o->gives, ranks, p->sends, &given_bytes, &give_row)) return LEAVE;
     if (!lwm_measure(&o->takes, ranks, p->recvs, &taken_bytes, &take_row)) return LEAVE;
     if (!in_place && (gathers ? lwm_same_block(o->kind, comm->rank, o->send, &o->takes) : lwm_same_blocks(o->kind, &o->gives, &o->takes))) {
