@@ -28,9 +28,32 @@ struct lwm_move {
 bool lwm_move_of(enum lwm_kind kind, const struct lwm_comm *comm, const struct lwm_buffer *send, const struct lwm_buffer *recv, int root,
                  struct lwm_move *move);
 
-/* Carries out a reduce, allreduce, reduce_scatter_block, scan or exscan, by kind; root 0 where there is none. */
-bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-              MPI_Op op, int root, MPI_Comm comm);
+/* A call that combines, as MPI describes it. */
+struct lwm_fold {
+    const void *send;
+    void *recv;
+    MPI_Count count;      /* 0 in a reduce_scatter */
+    MPI_Datatype type;
+    MPI_Op op;
+    int root;             /* 0 where there is none */
+    const void *counts;   /* of a reduce_scatter: a number for each rank */
+    bool wide;            /* these are MPI_Counts */
+};
+/* Carries out a reduce, allreduce, reduce_scatter_block, reduce_scatter, scan or exscan, by kind. */
+bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, struct lwm_fold given, MPI_Comm comm);
+/* What a rank does in such a call. */
+struct lwm_folding {
+    struct lwm_type info;
+    lw_op op;
+    bool takes, in_place;
+    size_t own, total;    /* elements: of this rank's result, and those that each rank gives */
+    size_t bytes;         /* of the call, by which it is compared */
+    size_t read, written; /* bytes of this rank's buffers */
+};
+/* Finds that out, with the lengths of a reduce_scatter's blocks; returns the reason to leave the call to the host, or LWM_WHY_NONE. With
+ * `own_ops`, operators of the program's can be used. */
+enum lwm_reason lwm_fold_of(enum lwm_kind kind, const struct lwm_comm *comm, const struct lwm_fold *given, bool own_ops, size_t *lengths,
+                            struct lwm_folding *folding);
 
 /* One block for each rank: counts and places are ints or larger, with one type for all or one each. */
 struct lwm_blocks {
@@ -44,8 +67,6 @@ bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_block
 bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buffer recv, int root, MPI_Comm comm);
 bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm comm);
 bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks send, struct lwm_blocks recv, MPI_Comm comm);
-bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
-                        MPI_Op op, MPI_Comm comm);
 
 /* ---- calls that give and take in one place (same.c): each returns whether a call does so, and the host refuses it
  * ---- */

@@ -142,57 +142,34 @@ static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, 
 /* Prepares a reduce, allreduce, reduce_scatter_block, reduce_scatter, scan or exscan. */
 static enum found fold(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p, enum lwm_reason *why)
 {
-    struct lwm_type info;
-    MPI_Datatype type = o->recv.type;
-    if (!lwm_type_of(type, &info)) return LEAVE;
-    size_t total = 0, own;
-    if (o->kind == LWM_REDUCE_SCATTER) {
-        if (!(s->lengths = calloc((size_t)comm->size, sizeof *s->lengths))) return SHORT;
-        for (int i = 0; i < comm->size; i++) {
-            long long n = lwm_number(o->takes.counts, o->takes.wide, i);
-            if (n < 0) return LEAVE;
-            s->lengths[i] = (size_t)n;
-            total += (size_t)n;
-        }
-        own = s->lengths[comm->rank];
-        p->recvs = s->lengths;
-    } else {
-        if (o->recv.count < 0) return LEAVE;
-        own = (size_t)o->recv.count;
-        total = o->kind == LWM_REDUCE_SCATTER_BLOCK ? own * (size_t)comm->size : own;
-    }
-    p->op = lwm_op_of(o->op, &info);
-    *why = info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP;
-    if (p->op < 0) return LEAVE;
-    *why = LWM_WHY_ARGUMENT;
-    if (o->kind == LWM_REDUCE && (o->root < 0 || o->root >= comm->size)) return LEAVE;
-    s->bytes = (o->kind == LWM_REDUCE_SCATTER ? total : own) * info.step;
-    if (total == 0) return EMPTY;
-    bool takes = !(o->kind == LWM_REDUCE && comm->rank != o->root) && !(o->kind == LWM_EXSCAN && comm->rank == 0);
-    bool in_place = o->send.at == LWM_IN_PLACE;
-    if (!o->send.at || (in_place && o->kind == LWM_REDUCE && !takes)) return LEAVE;
-    if ((takes || in_place) && own && (!o->recv.at || o->recv.at == LWM_IN_PLACE)) return LEAVE;
-    MPI_Count given = (MPI_Count)(o->kind == LWM_REDUCE_SCATTER ? total : own);
-    if ((takes || o->kind == LWM_EXSCAN) && lwm_same_fold(o->kind, o->send.at, o->recv.at, given, type, o->op)) return LEAVE;
-    p->count = own;
-    p->type = info.element;
-    size_t read = total * info.step, written = in_place ? read : takes ? own * info.step : 0;
+    bool uneven = o->kind == LWM_REDUCE_SCATTER;
+    if (uneven && !(s->lengths = calloc((size_t)comm->size, sizeof *s->lengths))) return SHORT;
+    struct lwm_fold given = {o->send.at, o->recv.at, o->recv.count, o->recv.type, o->op, o->root, o->takes.counts, o->takes.wide};
+    struct lwm_folding f;
+    *why = lwm_fold_of(o->kind, comm, &given, false, s->lengths, &f);
+    if (*why != LWM_WHY_NONE) return LEAVE;
+    s->bytes = f.bytes;
+    if (f.total == 0) return EMPTY;
+    p->count = f.own;
+    p->recvs = s->lengths;
+    p->type = f.info.element;
+    p->op = f.op;
     /* Bytes of pairs are moved with their gaps. */
     struct lwm_type bytes = {.size = 1, .extent = 1, .dense = true, .predefined = true};
-    bool plain = !written || (o->recv.at && (uintptr_t)o->recv.at % info.align == 0);
-    p->out = plain ? o->recv.at : room(s, 1, written);
+    bool plain = !f.written || (uintptr_t)o->recv.at % f.info.align == 0;
+    p->out = plain ? o->recv.at : room(s, 1, f.written);
     if (!plain && !p->out) return SHORT;
-    if (written == 0 && !p->out && !(p->out = room(s, 1, 1))) return SHORT;
+    if (f.written == 0 && !p->out && !(p->out = room(s, 1, 1))) return SHORT;
     p->in = LW_IN_PLACE;
-    if (in_place) {
-        if (!plain && !add_piece(s, true, o->recv.at, read, lwm_host.byte, &bytes, p->out)) return SHORT;
+    if (f.in_place) {
+        if (!plain && !add_piece(s, true, o->recv.at, f.read, lwm_host.byte, &bytes, p->out)) return SHORT;
     } else {
-        bool stays = (uintptr_t)o->send.at % info.align == 0 && apart(o->send.at, read, p->out, written);
-        p->in = stays ? o->send.at : room(s, 0, read);
-        if (!p->in || (!stays && !add_piece(s, true, o->send.at, read, lwm_host.byte, &bytes, (char *)p->in))) return SHORT;
+        bool stays = (uintptr_t)o->send.at % f.info.align == 0 && apart(o->send.at, f.read, p->out, f.written);
+        p->in = stays ? o->send.at : room(s, 0, f.read);
+        if (!p->in || (!stays && !add_piece(s, true, o->send.at, f.read, lwm_host.byte, &bytes, (char *)p->in))) return SHORT;
     }
-    if (takes && own && !plain && !add_piece(s, false, o->recv.at, own * info.step, lwm_host.byte, &bytes, p->out)) return SHORT;
-    return READY;
+    bool back = f.takes && f.own && !plain;
+    return !back || add_piece(s, false, o->recv.at, f.own * f.info.step, lwm_host.byte, &bytes, p->out) ? READY : SHORT;
 }
 
 /* Makes the call itself: started at once, or prepared. */

@@ -123,8 +123,7 @@ static bool begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm)
     return call->comm->way == LWM_NODES ? lwm_leave(call, LWM_WHY_NODES) : true;
 }
 
-/* Tells the least number of elements that each rank takes of every other one, by a list of counts that all have. Returns false. */
-static bool meets(struct lwm_call *call, const void *counts, bool wide, MPI_Datatype type)
+bool lwm_meets_least(struct lwm_call *call, const void *counts, bool wide, MPI_Datatype type)
 {
     if (!call->comm || call->comm->way != LWM_NEW || !counts) return false;
     long long least = lwm_number(counts, wide, 0);
@@ -206,7 +205,7 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
 
 bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm handle)
 {
-    if (!begin(call, LWM_ALLGATHERV, handle)) return meets(call, recv.counts, recv.wide, recv.type);
+    if (!begin(call, LWM_ALLGATHERV, handle)) return lwm_meets_least(call, recv.counts, recv.wide, recv.type);
     struct lwm_comm *comm = call->comm;
     int ranks = comm->size;
     bool in_place = send.at == LWM_IN_PLACE, row = false;
@@ -260,48 +259,5 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
     lw_status status = lw_alltoallv(comm->team, in, gives, taken, takes, LW_I8);
     if (status == LW_OK && !take_row && !unpack_all(&recv, ranks, but, taken, handle)) return lwm_short(call);
     if (status == LW_OK && own && !move_own(&send, &recv, rank, row, handle)) return lwm_short(call);
-    return lwm_done(call, status);
-}
-
-bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
-                        MPI_Op mpi_op, MPI_Comm handle)
-{
-    if (!begin(call, LWM_REDUCE_SCATTER, handle)) return meets(call, counts, wide, type);
-    struct lwm_comm *comm = call->comm;
-    int ranks = comm->size;
-    struct lwm_type info;
-    size_t *lengths = lengths_for(ranks, 1), total = 0;
-    if (!lengths) return lwm_short(call);
-    if (!lwm_type_of(type, &info)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    for (int i = 0; i < ranks; i++) {
-        long long count = lwm_number(counts, wide, i);
-        if (count < 0) return lwm_leave(call, LWM_WHY_ARGUMENT);
-        lengths[i] = (size_t)count;
-        total += lengths[i];
-    }
-    lw_op op = lwm_combining(mpi_op, type, &info);
-    if (op < 0) return lwm_leave(call, info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP);
-    if (total == 0) return lwm_nothing(call);
-    bool in_place = send == LWM_IN_PLACE;
-    if ((in_place && !recv) || !send) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (lwm_same_fold(LWM_REDUCE_SCATTER, send, recv, (MPI_Count)total, type, mpi_op)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    size_t bytes = total * info.step, own = lengths[comm->rank] * info.step, written = in_place ? bytes : own;
-    if (!lwm_mine(call, bytes, true)) return false;
-    bool fits = (uintptr_t)recv % info.align == 0;
-    void *out = fits ? at_least(recv, written, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, written);
-    if (!out) return lwm_short(call);
-    const void *in = LW_IN_PLACE;
-    if (in_place) {
-        if (out != recv) memcpy(out, recv, written);
-    } else {
-        uintptr_t a = (uintptr_t)send, b = (uintptr_t)out;
-        bool stays = a % info.align == 0 && (written == 0 || a >= b + written || b >= a + bytes);
-        void *place = stays ? (void *)send : lwm_scratch(LWM_SCRATCH_IN, bytes);
-        if (!place) return lwm_short(call);
-        if (place != send) memcpy(place, send, bytes);
-        in = place;
-    }
-    lw_status status = lw_reduce_scatter(comm->team, in, out, lengths, info.element, op);
-    if (status == LW_OK && out != recv && own) memcpy(recv, out, own);
     return lwm_done(call, status);
 }
