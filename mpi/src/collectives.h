@@ -63,9 +63,9 @@ struct lwm_blocks {
     MPI_Datatype type;
     const MPI_Datatype *types;    /* null: `type` for all, and places in its extents; else places in bytes */
 };
-bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm comm);
+/* Carries out a gatherv or (root 0) an allgatherv, by kind. */
+bool lwm_gatherv(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm comm);
 bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buffer recv, int root, MPI_Comm comm);
-bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm comm);
 bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks send, struct lwm_blocks recv, MPI_Comm comm);
 
 /* ---- calls that give and take in one place (same.c): each returns whether a call does so, and the host refuses it

@@ -52,26 +52,14 @@ bool lwm_measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, si
 #define NONE (-1)
 
 /* Packs all blocks but one into a row, or unpacks such a row into the blocks. */
-static bool pack_all(const struct lwm_blocks *blocks, int ranks, int but, char *row, MPI_Comm comm)
+static bool move_all(bool packs, const struct lwm_blocks *blocks, int ranks, int but, char *row, MPI_Comm comm)
 {
     for (int i = 0; i < ranks; i++) {
-        struct lwm_block block;
+        struct lwm_block b;
         if (i == but) continue;
-        if (!lwm_block_of(blocks, i, &block)) return false;
-        if (block.bytes && !lwm_pack(block.at, block.count, block.type, &block.info, row, comm)) return false;
-        row += block.bytes;
-    }
-    return true;
-}
-
-static bool unpack_all(const struct lwm_blocks *blocks, int ranks, int but, const char *row, MPI_Comm comm)
-{
-    for (int i = 0; i < ranks; i++) {
-        struct lwm_block block;
-        if (i == but) continue;
-        if (!lwm_block_of(blocks, i, &block)) return false;
-        if (block.bytes && !lwm_unpack(row, block.at, block.count, block.type, &block.info, comm)) return false;
-        row += block.bytes;
+        if (!lwm_block_of(blocks, i, &b)) return false;
+        if (b.bytes && !(packs ? lwm_pack(b.at, b.count, b.type, &b.info, row, comm) : lwm_unpack(row, b.at, b.count, b.type, &b.info, comm))) return false;
+        row += b.bytes;
     }
     return true;
 }
@@ -106,15 +94,6 @@ static const void *one_given(struct lwm_call *call, const struct lwm_buffer *buf
     return done ? packed : NULL;
 }
 
-/* Returns whether the host would accept a buffer, by itself. */
-static bool sound(const struct lwm_buffer *buffer, size_t *bytes)
-{
-    struct lwm_type info;
-    if (buffer->count < 0 || buffer->at == LWM_IN_PLACE || !lwm_type_of(buffer->type, &info)) return false;
-    *bytes = (size_t)buffer->count * info.size;
-    return true;
-}
-
 /* Begins any of these calls. */
 static bool begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm)
 {
@@ -134,31 +113,34 @@ bool lwm_meets_least(struct lwm_call *call, const void *counts, bool wide, MPI_D
     return lwm_meets(call, least, type);
 }
 
-bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm handle)
+bool lwm_gatherv(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm handle)
 {
-    if (!begin(call, LWM_GATHERV, handle)) return false;
+    bool all = kind == LWM_ALLGATHERV;
+    if (!begin(call, kind, handle)) return all && lwm_meets_least(call, recv.counts, recv.wide, recv.type);
     struct lwm_comm *comm = call->comm;
-    int ranks = comm->size;
+    int ranks = comm->size, rank = comm->rank;
     if (root < 0 || root >= ranks) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    bool takes = comm->rank == root, in_place = takes && send.at == LWM_IN_PLACE, row = false;
+    bool takes = all || rank == root, in_place = takes && send.at == LWM_IN_PLACE, row = false;
     size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
+    struct lwm_type info;
     if (!lengths) return lwm_short(call);
-    if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!in_place && !lwm_describe(&send, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (takes && !lwm_measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (takes && !in_place && lwm_same_block(LWM_GATHERV, root, send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (!lwm_mine(call, takes ? lengths[root] : bytes, false)) return false;
-    lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
+    if (takes && !in_place && lwm_same_block(kind, rank, send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (all && total == 0) return lwm_nothing(call);
+    if (!lwm_mine(call, all ? total : takes ? lengths[root] : bytes, all)) return false;
+    lw_status status = all ? LW_OK : lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
     if (status != LW_OK) return lwm_done(call, status);
     void *out = takes ? (row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total)) : NULL;
     const void *in = LW_IN_PLACE;
     if (in_place) {
-        if (out && !row && !pack_all(&recv, ranks, NONE, out, handle)) out = NULL;
+        if (out && !row && !move_all(true, &recv, ranks, NONE, out, handle)) out = NULL;
     } else {
-        in = one_given(call, &send, lengths[comm->rank]);
+        in = one_given(call, &send, lengths[rank]);
     }
     if (!in || (takes && !out)) return lwm_short(call);
-    status = lw_gatherv(comm->team, in, out, lengths, LW_I8, root);
-    if (status == LW_OK && takes && !row && !unpack_all(&recv, ranks, NONE, out, handle)) return lwm_short(call);
+    status = all ? lw_allgatherv(comm->team, in, out, lengths, LW_I8) : lw_gatherv(comm->team, in, out, lengths, LW_I8, root);
+    if (status == LW_OK && takes && !row && !move_all(false, &recv, ranks, NONE, out, handle)) return lwm_short(call);
     return lwm_done(call, status);
 }
 
@@ -171,7 +153,8 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
     bool gives = comm->rank == root, in_place = gives && recv.at == LWM_IN_PLACE, row = false;
     size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
     if (!lengths) return lwm_short(call);
-    if (!in_place && !sound(&recv, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    struct lwm_type info = {0};
+    if (!in_place && !lwm_describe(&recv, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (gives && !lwm_measure(&send, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (gives && !in_place && lwm_same_block(LWM_SCATTERV, root, recv, &send)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, gives ? lengths[root] : bytes, false)) return false;
@@ -180,15 +163,13 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
     const void *in = NULL;
     if (gives) {
         void *packed = row ? at_least(send.at, total, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, total);
-        in = packed && (row || pack_all(&send, ranks, NONE, packed, handle)) ? packed : NULL;
+        in = packed && (row || move_all(true, &send, ranks, NONE, packed, handle)) ? packed : NULL;
         if (!in) return lwm_short(call);
     }
-    struct lwm_type info = {0};
     size_t own = lengths[comm->rank];
     void *out = LW_IN_PLACE;
     bool direct = true;
     if (!in_place) {
-        lwm_type_of(recv.type, &info);
         direct = info.dense && bytes >= own;
         out = direct ? at_least(recv.at, own, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, own);
         if (!out) return lwm_short(call);
@@ -200,32 +181,6 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
         /* More came than the buffer holds: MPI calls that truncation. */
         if (own > bytes) return lwm_done(call, LW_ERR_COUNT);
     }
-    return lwm_done(call, status);
-}
-
-bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm handle)
-{
-    if (!begin(call, LWM_ALLGATHERV, handle)) return lwm_meets_least(call, recv.counts, recv.wide, recv.type);
-    struct lwm_comm *comm = call->comm;
-    int ranks = comm->size;
-    bool in_place = send.at == LWM_IN_PLACE, row = false;
-    size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
-    if (!lengths) return lwm_short(call);
-    if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (!lwm_measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (!in_place && lwm_same_block(LWM_ALLGATHERV, comm->rank, send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (total == 0) return lwm_nothing(call);
-    if (!lwm_mine(call, total, true)) return false;
-    void *out = row ? recv.at : lwm_scratch(LWM_SCRATCH_OUT, total);
-    const void *in = LW_IN_PLACE;
-    if (in_place) {
-        if (out && !row && !pack_all(&recv, ranks, NONE, out, handle)) out = NULL;
-    } else {
-        in = one_given(call, &send, lengths[comm->rank]);
-    }
-    if (!in || !out) return lwm_short(call);
-    lw_status status = lw_allgatherv(comm->team, in, out, lengths, LW_I8);
-    if (status == LW_OK && !row && !unpack_all(&recv, ranks, NONE, out, handle)) return lwm_short(call);
     return lwm_done(call, status);
 }
 
@@ -251,13 +206,13 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
     char *out = take_row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total);
     char *row = give_row ? at_least(send.at, given, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, given);
     bool packed = row && out;
-    if (packed && in_place && !take_row) packed = pack_all(&recv, ranks, NONE, out, handle);
-    if (packed && !in_place && !give_row) packed = pack_all(&send, ranks, but, row, handle);
+    if (packed && in_place && !take_row) packed = move_all(true, &recv, ranks, NONE, out, handle);
+    if (packed && !in_place && !give_row) packed = move_all(true, &send, ranks, but, row, handle);
     if (!packed) return lwm_short(call);
     const void *in = in_place ? LW_IN_PLACE : row + (give_row ? skipped : 0);
     char *taken = out + (take_row ? skipped : 0);
     lw_status status = lw_alltoallv(comm->team, in, gives, taken, takes, LW_I8);
-    if (status == LW_OK && !take_row && !unpack_all(&recv, ranks, but, taken, handle)) return lwm_short(call);
+    if (status == LW_OK && !take_row && !move_all(false, &recv, ranks, but, taken, handle)) return lwm_short(call);
     if (status == LW_OK && own && !move_own(&send, &recv, rank, row, handle)) return lwm_short(call);
     return lwm_done(call, status);
 }
