@@ -64,55 +64,39 @@ static bool see_from(struct bottom *bottom, int count, MPI_Datatype type)
     return lwm_host.Type_create_hindexed(1, &count, &back, type, &bottom->type) == 0 && lwm_host.Type_commit(&bottom->type) == 0;
 }
 
-static int pack(const void *from, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm)
+/* Packs a piece of elements into a row, or unpacks it. */
+static bool move_piece(bool packs, void *elements, int count, MPI_Datatype type, void *row, int bytes, MPI_Comm comm)
 {
-    if (from) return lwm_host.Pack(from, count, type, to, room, position, comm);
-    struct bottom bottom;
-    if (!see_from(&bottom, count, type)) return LWM_ERR_OTHER;
-    int result = lwm_host.Pack(&bottom.anchor, 1, bottom.type, to, room, position, comm);
-    lwm_host.Type_free(&bottom.type);
-    return result;
+    struct bottom bottom = {.type = type};
+    int many = elements ? count : 1, position = 0;
+    if (!elements && !see_from(&bottom, count, type)) return false;
+    void *at = elements ? elements : &bottom.anchor;
+    int result = packs ? lwm_host.Pack(at, many, bottom.type, row, bytes, &position, comm)
+                       : lwm_host.Unpack(row, bytes, &position, at, many, bottom.type, comm);
+    if (!elements) lwm_host.Type_free(&bottom.type);
+    return result == 0 && (!packs || position == bytes);
 }
 
-static int unpack(const void *from, int room, int *position, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+static bool move(bool packs, void *elements, size_t count, MPI_Datatype type, const struct lwm_type *info, void *row, MPI_Comm comm)
 {
-    if (to) return lwm_host.Unpack(from, room, position, to, count, type, comm);
-    struct bottom bottom;
-    if (!see_from(&bottom, count, type)) return LWM_ERR_OTHER;
-    int result = lwm_host.Unpack(from, room, position, &bottom.anchor, 1, bottom.type, comm);
-    lwm_host.Type_free(&bottom.type);
-    return result;
+    for (size_t done = 0, many = a_piece(info); done < count; done += many) {
+        int n = (int)(count - done < many ? count - done : many);
+        char *at = (char *)elements + (ptrdiff_t)done * info->extent, *place = (char *)row + done * info->size;
+        if (info->size > PIECE || !move_piece(packs, at, n, type, place, (int)((size_t)n * info->size), comm)) return false;
+    }
+    return true;
 }
 
 bool lwm_pack(const void *from, size_t count, MPI_Datatype type, const struct lwm_type *info, void *to, MPI_Comm comm)
 {
-    if (info->dense) {
-        memcpy(to, from, count * info->size);
-        return true;
-    }
-    for (size_t done = 0, many = a_piece(info); done < count; done += many) {
-        int n = (int)(count - done < many ? count - done : many), position = 0;
-        int room = (int)((size_t)n * info->size);
-        const char *start = (const char *)from + (ptrdiff_t)done * info->extent;
-        if (info->size > PIECE) return false;
-        if (pack(start, n, type, (char *)to + done * info->size, room, &position, comm) != 0) return false;
-        if (position != room) return false;
-    }
+    if (!info->dense) return move(true, (void *)from, count, type, info, to, comm);
+    memcpy(to, from, count * info->size);
     return true;
 }
 
 bool lwm_unpack(const void *from, void *to, size_t count, MPI_Datatype type, const struct lwm_type *info, MPI_Comm comm)
 {
-    if (info->dense) {
-        memcpy(to, from, count * info->size);
-        return true;
-    }
-    for (size_t done = 0, many = a_piece(info); done < count; done += many) {
-        int n = (int)(count - done < many ? count - done : many), position = 0;
-        int room = (int)((size_t)n * info->size);
-        char *start = (char *)to + (ptrdiff_t)done * info->extent;
-        if (info->size > PIECE) return false;
-        if (unpack((const char *)from + done * info->size, room, &position, start, n, type, comm) != 0) return false;
-    }
+    if (!info->dense) return move(false, to, count, type, info, (void *)from, comm);
+    memcpy(to, from, count * info->size);
     return true;
 }
