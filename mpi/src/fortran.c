@@ -9,6 +9,8 @@
 #include "lwm.h"
 
 #ifdef LWM_OPENMPI
+#include "shapes.h"
+
 #include <link.h>
 #include <string.h>
 
@@ -60,26 +62,14 @@ bool lwm_is_fortran(const void *caller)
         return host arguments; \
     }
 
-#define T MPI_Datatype
-#define Q MPI_Comm c, MPI_Request *q
-#define AGAIN MPI_Comm c, MPI_Info i, MPI_Request *q
-#define TWO const void *s, int sn, T st, void *r, int rn, T rt
-#define TWO_A s, sn, st, r, rn, rt
-#define TAKEN const void *s, int sn, T st, void *r, const int *rn, const int *rd, T rt
-#define TAKEN_A s, sn, st, r, rn, rd, rt
-#define GIVEN const void *s, const int *sn, const int *sd, T st, void *r, int rn, T rt
-#define GIVEN_A s, sn, sd, st, r, rn, rt
-#define BOTH const void *s, const int *sn, const int *sd, T st, void *r, const int *rn, const int *rd, T rt
-#define EACH const void *s, const int *sn, const int *sd, const T *st, void *r, const int *rn, const int *rd, const T *rt
-#define BOTH_A s, sn, sd, st, r, rn, rd, rt
-#define FOLD const void *s, void *r, int n, T t, MPI_Op op
-#define FOLDS const void *s, void *r, const int *n, T t, MPI_Op op
-#define FOLD_A s, r, n, t, op
 /* A collective that blocks, is started, or is prepared. */
-#define C3(name, started, again, parameters, arguments...) \
+#define C(name, started, again, kind, parameters, order, arguments...) \
     F(name, (parameters, MPI_Comm c), (arguments, c)) \
-    F(started, (parameters, Q), (arguments, c, q)) \
-    F(again, (parameters, AGAIN), (arguments, c, i, q))
+    F(started, (parameters, MPI_Comm c, MPI_Request *q), (arguments, c, q)) \
+    F(again, (parameters, MPI_Comm c, MPI_Info i, MPI_Request *q), (arguments, c, i, q))
+#define COUNT int
+#define PLACE int
+#include "collectives.def"
 
 F(Init, (int *argc, char ***argv), (argc, argv))
 F(Init_thread, (int *argc, char ***argv, int level, int *got), (argc, argv, level, got))
@@ -98,30 +88,8 @@ F(Cart_sub, (MPI_Comm c, const int *s, MPI_Comm *m), (c, s, m))
 F(Graph_create, (MPI_Comm c, int n, const int *s, const int *e, int r, MPI_Comm *m), (c, n, s, e, r, m))
 F(Intercomm_merge, (MPI_Comm c, int high, MPI_Comm *m), (c, high, m))
 F(Barrier, (MPI_Comm c), (c))
-F(Ibarrier, (Q), (c, q))
-F(Barrier_init, (AGAIN), (c, i, q))
-#define ONE void *b, int n, T t, int root
-C3(Bcast, Ibcast, Bcast_init, ONE, b, n, t, root)
-#define TWO_ROOT TWO, int root
-C3(Gather, Igather, Gather_init, TWO_ROOT, TWO_A, root)
-C3(Scatter, Iscatter, Scatter_init, TWO_ROOT, TWO_A, root)
-C3(Allgather, Iallgather, Allgather_init, TWO, TWO_A)
-C3(Alltoall, Ialltoall, Alltoall_init, TWO, TWO_A)
-#define FOLD_ROOT FOLD, int root
-C3(Reduce, Ireduce, Reduce_init, FOLD_ROOT, FOLD_A, root)
-C3(Allreduce, Iallreduce, Allreduce_init, FOLD, FOLD_A)
-C3(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, FOLD, FOLD_A)
-C3(Scan, Iscan, Scan_init, FOLD, FOLD_A)
-C3(Exscan, Iexscan, Exscan_init, FOLD, FOLD_A)
-C3(Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, FOLDS, FOLD_A)
-#define TAKEN_ROOT TAKEN, int root
-C3(Gatherv, Igatherv, Gatherv_init, TAKEN_ROOT, TAKEN_A, root)
-#define GIVEN_ROOT GIVEN, int root
-C3(Scatterv, Iscatterv, Scatterv_init, GIVEN_ROOT, GIVEN_A, root)
-C3(Allgatherv, Iallgatherv, Allgatherv_init, TAKEN, TAKEN_A)
-C3(Alltoallv, Ialltoallv, Alltoallv_init, BOTH, BOTH_A)
-C3(Alltoallw, Ialltoallw, Alltoallw_init, EACH, BOTH_A)
-
+F(Ibarrier, (MPI_Comm c, MPI_Request *q), (c, q))
+F(Barrier_init, (MPI_Comm c, MPI_Info i, MPI_Request *q), (c, i, q))
 F(Wait, (MPI_Request *q, MPI_Status *s), (q, s))
 F(Test, (MPI_Request *q, int *f, MPI_Status *s), (q, f, s))
 F(Waitall, (int n, MPI_Request *q, MPI_Status *s), (n, q, s))

@@ -1,6 +1,7 @@
 /*
  * The entry points that programs call, each in the form with ints and in the one with MPI_Count.
  */
+#include "shapes.h"
 #include "started.h"
 
 #define NEXT(name) \
