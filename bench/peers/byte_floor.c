@@ -53,11 +53,7 @@ static __thread int touched;
 
 static inline void relax(long turn) {
     if (turn > PATIENCE) sched_yield();
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
+    peer_relax();
 }
 
 static void raise_flag(struct shared *shared, int rank, uint64_t value) {
@@ -82,53 +78,42 @@ static void add_plain(const double *a, const double *b, double *sum, double *als
 static void copy_plain(const void *from, void *to, size_t bytes) { memcpy(to, from, bytes); }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void add_avx2(const double *a, const double *b, double *sum, double *also,
-                                                      size_t count) {
+#define AVX2 __attribute__((target("avx2")))
+
+/* Stores past the caches begin on lines. */
+AVX2 static inline __attribute__((always_inline)) void put(double *to, __m256d x, int nt) {
+    if (nt)
+        _mm256_stream_pd(to, x);
+    else
+        _mm256_storeu_pd(to, x);
+}
+
+AVX2 static inline __attribute__((always_inline)) void add_wide(const double *a, const double *b, double *sum, double *also,
+                                                                size_t count, int sum_nt, int also_nt) {
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         __m256d x = _mm256_add_pd(_mm256_loadu_pd(a + i), _mm256_loadu_pd(b + i));
         __m256d y = _mm256_add_pd(_mm256_loadu_pd(a + i + 4), _mm256_loadu_pd(b + i + 4));
-        _mm256_storeu_pd(sum + i, x);
-        _mm256_storeu_pd(sum + i + 4, y);
-        _mm256_storeu_pd(also + i, x);
-        _mm256_storeu_pd(also + i + 4, y);
+        put(sum + i, x, sum_nt);
+        put(sum + i + 4, y, sum_nt);
+        put(also + i, x, also_nt);
+        put(also + i + 4, y, also_nt);
     }
+    if (sum_nt) _mm_sfence();
     add_plain(a + i, b + i, sum + i, also + i, count - i);
 }
 
-/* Both destinations past the caches; they begin on lines. */
-__attribute__((target("avx2"))) static void add_nt(const double *a, const double *b, double *sum, double *also,
-                                                    size_t count) {
-    size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        __m256d x = _mm256_add_pd(_mm256_loadu_pd(a + i), _mm256_loadu_pd(b + i));
-        __m256d y = _mm256_add_pd(_mm256_loadu_pd(a + i + 4), _mm256_loadu_pd(b + i + 4));
-        _mm256_stream_pd(sum + i, x);
-        _mm256_stream_pd(sum + i + 4, y);
-        _mm256_stream_pd(also + i, x);
-        _mm256_stream_pd(also + i + 4, y);
+/* One function a kind of store, so that the compiler sees constants: both through the caches, both past them, and the sum past them,
+ * its second copy, which the other rank reads next, through them. */
+#define ADD(name, sum_nt, also_nt)                                                                            \
+    AVX2 static void name(const double *a, const double *b, double *sum, double *also, size_t count) {        \
+        add_wide(a, b, sum, also, count, sum_nt, also_nt);                                                    \
     }
-    _mm_sfence();
-    add_plain(a + i, b + i, sum + i, also + i, count - i);
-}
+ADD(add_avx2, 0, 0)
+ADD(add_nt, 1, 1)
+ADD(add_half_nt, 1, 0)
 
-/* The sum past the caches, its second copy, which the other rank reads next, through them. */
-__attribute__((target("avx2"))) static void add_half_nt(const double *a, const double *b, double *sum, double *also,
-                                                         size_t count) {
-    size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        __m256d x = _mm256_add_pd(_mm256_loadu_pd(a + i), _mm256_loadu_pd(b + i));
-        __m256d y = _mm256_add_pd(_mm256_loadu_pd(a + i + 4), _mm256_loadu_pd(b + i + 4));
-        _mm256_stream_pd(sum + i, x);
-        _mm256_stream_pd(sum + i + 4, y);
-        _mm256_storeu_pd(also + i, x);
-        _mm256_storeu_pd(also + i + 4, y);
-    }
-    _mm_sfence();
-    add_plain(a + i, b + i, sum + i, also + i, count - i);
-}
-
-__attribute__((target("avx2"))) static void copy_nt(const void *from, void *to, size_t bytes) {
+AVX2 static void copy_nt(const void *from, void *to, size_t bytes) {
     const double *a = from;
     double *b = to;
     size_t i = 0, count = bytes / sizeof(double);

@@ -16,19 +16,6 @@ struct flags {
     _Alignas(4096) uint64_t words[1024];
 };
 
-/* Word indices of rank 0's and rank 1's flag. */
-enum { ONE_0 = 0, ONE_1 = 1, OWN_0 = 0, OWN_1 = 64, ADJACENT_0 = 0, ADJACENT_1 = 8 };
-
-static inline void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#elif defined(__powerpc64__)
-    __asm__ volatile("or 27,27,27" ::: "memory");
-#endif
-}
-
 /* The compiler's builtin gives a prefetch for reading unless told that this CPU has the one for writing; every
  * 64-bit x86 accepts the instruction. */
 static inline void prefetch_for_write(const void *line) {
@@ -54,7 +41,7 @@ static inline __attribute__((always_inline)) void exchange(struct flags *flags, 
         else
             __atomic_store_n(mine, now, __ATOMIC_RELEASE);
         while (__atomic_load_n(theirs, __ATOMIC_ACQUIRE) < now)
-            if (pause) relax();
+            if (pause) peer_relax();
     }
 }
 
@@ -63,55 +50,40 @@ static inline __attribute__((always_inline)) void count_in(struct flags *flags, 
         uint64_t full = 2 * ++epoch;
         if (__atomic_add_fetch(&flags->words[0], 1, __ATOMIC_ACQ_REL) >= full) continue;
         while (__atomic_load_n(&flags->words[0], __ATOMIC_ACQUIRE) < full)
-            if (pause) relax();
+            if (pause) peer_relax();
     }
 }
+
+/* A layout, the words of rank 0's and rank 1's flag (one word: a counter), and whether ranks pause, swap and prefetch. */
+#define WAYS(V, layout, first, second)                      \
+    V(layout, pause, store, none, first, second, 1, 0, 0)    \
+    V(layout, none, store, none, first, second, 0, 0, 0)     \
+    V(layout, pause, exchange, none, first, second, 1, 1, 0) \
+    V(layout, none, exchange, none, first, second, 0, 1, 0)  \
+    V(layout, pause, store, fetch, first, second, 1, 0, 1)   \
+    V(layout, none, store, fetch, first, second, 0, 0, 1)
+#define VARIANTS(V)          \
+    WAYS(V, one, 0, 0)       \
+    WAYS(V, own, 0, 64)      \
+    WAYS(V, adjacent, 0, 8)  \
+    V(counter, pause, add, none, 0, 0, 1, 0, 0) \
+    V(counter, none, add, none, 0, 0, 0, 0, 0)
 
 /* One function a variant, so that the compiler sees constants and the loop has no branches of ours. */
-#define EXCHANGE(name, first, second, pause, swap, fetch)                          \
-    static void name(void *state, int rank, long count) {                          \
-        exchange((struct flags *)state, rank, count, first, second, pause, swap, fetch); \
+#define DEFINE(layout, wait, publish, fetch, first, second, pauses, swaps, fetches)                            \
+    static void layout##_##wait##_##publish##_##fetch(void *state, int rank, long count) {                     \
+        if (first == second)                                                                                   \
+            count_in((struct flags *)state, count, pauses);                                                    \
+        else                                                                                                   \
+            exchange((struct flags *)state, rank, count, first, second, pauses, swaps, fetches);               \
     }
-#define EXCHANGES(layout, first, second)                           \
-    EXCHANGE(layout##_pause_store_none, first, second, 1, 0, 0)    \
-    EXCHANGE(layout##_none_store_none, first, second, 0, 0, 0)     \
-    EXCHANGE(layout##_pause_swap_none, first, second, 1, 1, 0)     \
-    EXCHANGE(layout##_none_swap_none, first, second, 0, 1, 0)      \
-    EXCHANGE(layout##_pause_store_fetch, first, second, 1, 0, 1)   \
-    EXCHANGE(layout##_none_store_fetch, first, second, 0, 0, 1)
+VARIANTS(DEFINE)
 
-EXCHANGES(one, ONE_0, ONE_1)
-EXCHANGES(own, OWN_0, OWN_1)
-EXCHANGES(adjacent, ADJACENT_0, ADJACENT_1)
-
-static void counter_pause(void *state, int rank, long count) {
-    (void)rank;
-    count_in((struct flags *)state, count, 1);
-}
-
-static void counter_none(void *state, int rank, long count) {
-    (void)rank;
-    count_in((struct flags *)state, count, 0);
-}
-
-#define ENTRIES(layout)                                             \
-    {#layout ".pause.store.none", layout##_pause_store_none},       \
-        {#layout ".none.store.none", layout##_none_store_none},     \
-        {#layout ".pause.exchange.none", layout##_pause_swap_none}, \
-        {#layout ".none.exchange.none", layout##_none_swap_none},   \
-        {#layout ".pause.store.fetch", layout##_pause_store_fetch}, \
-        {#layout ".none.store.fetch", layout##_none_store_fetch}
-
+#define ENTRY(layout, wait, publish, fetch, ...) {#layout "." #wait "." #publish "." #fetch, layout##_##wait##_##publish##_##fetch},
 static const struct {
     const char *name;
     peer_batch batch;
-} variants[] = {
-    ENTRIES(one),
-    ENTRIES(own),
-    ENTRIES(adjacent),
-    {"counter.pause.add.none", counter_pause},
-    {"counter.none.add.none", counter_none},
-};
+} variants[] = {VARIANTS(ENTRY)};
 
 int main(int argc, char **argv) {
     struct peer_options options = peer_arguments(argc, argv);

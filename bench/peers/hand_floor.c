@@ -99,13 +99,7 @@ static inline void relax(enum wait wait) {
         sched_yield();
         return;
     }
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#elif defined(__powerpc64__)
-    __asm__ volatile("or 27,27,27" ::: "memory");
-#endif
+    peer_relax();
 }
 
 static inline uint64_t *at(const struct work *w, size_t base, size_t index, size_t stride) {

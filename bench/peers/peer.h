@@ -81,6 +81,17 @@ static inline int64_t peer_now(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Tells the CPU that this rank only looks again and again. */
+static inline void peer_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#elif defined(__powerpc64__)
+    __asm__ volatile("or 27,27,27" ::: "memory");
+#endif
+}
+
 static inline void peer_pin(const struct peer_options *options, int rank) {
     cpu_set_t set;
     CPU_ZERO(&set);
