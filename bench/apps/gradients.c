@@ -3,34 +3,16 @@
  *
  * A grid of 128 x 128 points is divided into strips. An iteration exchanges a strip's edges with its neighbours and adds up two
  * numbers among all ranks (MPI_Allreduce of 8 B). Solved again and again, as steps of time would be. Needs no header of an MPI:
- * mpi/src/abi has what it uses. Ends with 3 if the solution does not satisfy the equations.
+ * bench/mpi/calls.h has what it uses. Ends with 3 if the solution does not satisfy the equations.
  */
 #define _GNU_SOURCE
-#if defined(LWM_OPENMPI)
-#include "abi/openmpi.h"
-#define OBJECT(type, name) ((type)&name)
-extern char LWM_COMM_WORLD, LWM_DOUBLE, LWM_SUM;
-#else
-#include "abi/mpich.h"
-#define OBJECT(type, number) ((type)(number))
-#endif
-#include <stdio.h>
-#include <stdlib.h>
+#include "calls.h"
 
-int MPI_Init(int *, char ***);
-int MPI_Finalize(void);
-int MPI_Abort(MPI_Comm, int);
-int MPI_Comm_rank(MPI_Comm, int *);
-int MPI_Comm_size(MPI_Comm, int *);
-int MPI_Allreduce(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 int MPI_Sendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 
 enum { SIDE = 128, SOLVED = 30, MOST = 600 };
 
-static MPI_Comm world;
-static MPI_Datatype real;
-static MPI_Op sum;
-static int rank, ranks, rows;
+static int rows;
 
 static double *strip(void)
 {
@@ -84,12 +66,7 @@ static void solve(const double *given, double *x, double *left, double *towards,
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    world = OBJECT(MPI_Comm, LWM_COMM_WORLD);
-    real = OBJECT(MPI_Datatype, LWM_DOUBLE);
-    sum = OBJECT(MPI_Op, LWM_SUM);
-    MPI_Comm_rank(world, &rank);
-    MPI_Comm_size(world, &ranks);
+    start_mpi(&argc, &argv);
     rows = SIDE / ranks + (rank < SIDE % ranks);
     double *given = strip(), *x = strip(), *left = strip(), *towards = strip(), *moved = strip();
     for (int solved = 0; solved < SOLVED; solved++) {
