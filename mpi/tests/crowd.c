@@ -7,28 +7,23 @@
  * way, which Open MPI by itself does not bear.
  */
 #include "expect.h"
-#include <mpi.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { MOST = 64 };
 
-static int rank, ranks, threads, share, rounds, team;
+static int threads, share, rounds, team;
 static MPI_Comm parents[MOST];
 static pthread_barrier_t all_have;
 
 /* `i` is the same at all ranks. */
 static void use(MPI_Comm comm, int i)
 {
-    int sum = -1, size, place, given[MOST];
+    int size, place, given[MOST];
     MPI_Comm_size(comm, &size);
     MPI_Comm_rank(comm, &place);
     for (int call = 0; call < (i % 3 ? 6 : 2); call++) {
-        int own = place + i + call;
-        MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm);
-        EXPECT(sum == size * (i + call) + size * (size - 1) / 2);
-        int root = (i + call) % size, word = place == root ? own : -1;
+        sum_up(comm, i + call);
+        int own = place + i + call, root = (i + call) % size, word = place == root ? own : -1;
         MPI_Bcast(&word, 1, MPI_INT, root, comm);
         EXPECT(word == root + i + call);
         MPI_Allgather(&own, 1, MPI_INT, given, 1, MPI_INT, comm);
@@ -75,16 +70,12 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int level;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    EXPECT(level == MPI_THREAD_MULTIPLE);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    start_mpi(&argc, &argv, MPI_THREAD_MULTIPLE);
     threads = argc > 1 ? atoi(argv[1]) : 8;
     share = (argc > 2 ? atoi(argv[2]) : 800) / threads;
     rounds = argc > 3 ? atoi(argv[3]) : 2;
     team = argc > 4;
-    EXPECT(ranks <= MOST && threads <= MOST);
+    EXPECT(threads <= MOST);
     pthread_t ids[MOST];
     int numbers[MOST];
     pthread_barrier_init(&all_have, NULL, (unsigned)threads);

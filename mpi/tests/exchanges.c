@@ -7,8 +7,6 @@
 
 enum { LINES = 2, DEPTH = 3, MANY = 4 };
 
-static int rank, ranks;
-
 /* What is at a place of the rank's rows, or columns, of the whole array; below 0 between the parts. */
 static int cell(int at, int deep, bool rows, int mark)
 {
@@ -23,7 +21,7 @@ static void give_back(MPI_Datatype type) { MPI_Type_free(&type); }
 static void transpose(int how, int turn)
 {
     bool gaps = how & 1, fortran = how & 2, large = how & 4, from_rows = turn % 2 == 0;
-    int all = LINES * ranks, deep = DEPTH + gaps, cells = LINES * all * deep, ones[ranks], zeros[ranks], given[MANY][cells], taken[MANY][cells], sum;
+    int all = LINES * ranks, deep = DEPTH + gaps, cells = LINES * all * deep, ones[ranks], zeros[ranks], given[MANY][cells], taken[MANY][cells];
     MPI_Datatype of_rows[ranks], of_columns[ranks];
     MPI_Request requests[MANY];
     for (int i = 0; i < ranks; i++) {
@@ -39,8 +37,7 @@ static void transpose(int how, int turn)
     }
     /* The lists stay until the calls are over. */
     for (int i = 0; i < ranks; i++) give_back(give[i]), give_back(take[i]);
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    EXPECT(sum == ranks * (ranks - 1) / 2);
+    sum_up(MPI_COMM_WORLD, turn);
     for (int next = 0; next < MANY; next++) {
         int one = (next * 3 + rank) % MANY;
         MPI_Wait(&requests[one], MPI_STATUS_IGNORE);
@@ -85,19 +82,13 @@ static void exchange(int how, int turn)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    EXPECT(ranks <= 64);
-    /* Enough calls for a team, whatever LINEWEAVE_MPI_AFTER is by default. */
-    for (int i = 0; i < 20; i++) MPI_Barrier(MPI_COMM_WORLD);
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
+    get_team(MPI_COMM_WORLD);
     for (int how = 0; how < 8; how++) {
         for (int turn = 0; turn < 6; turn++) {
             transpose(how, turn);
             exchange(how, turn);
         }
     }
-    MPI_Finalize();
-    if (rank == 0) printf("exchanges: completed by %d ranks\n", ranks);
-    return 0;
+    return end_mpi("exchanges: completed");
 }

@@ -16,12 +16,6 @@
  */
 #include "steps.h"
 #include "expect.h"
-#include <mpi.h>
-#include <stdio.h>
-#include <string.h>
-
-static int rank, ranks;
-
 
 static double now(void)
 {
@@ -34,13 +28,6 @@ static void pause_us(long us)
 {
     struct timespec t = {us / 1000000, us % 1000000 * 1000};
     nanosleep(&t, NULL);
-}
-
-static void sum(MPI_Comm comm, int i)
-{
-    int own = rank * 3 + i, all = -1;
-    MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, comm);
-    EXPECT(all == ranks * i + 3 * ranks * (ranks - 1) / 2);
 }
 
 static void from_root(MPI_Comm comm, int i)
@@ -83,7 +70,7 @@ static void calls(double seconds, bool slow)
         MPI_Request request;
         if (slow_until > 0 && rank == ranks - 1 && now() < slow_until) pause_us(500);
         if (first) started(MPI_COMM_WORLD, i, &request, &own, &all);
-        sum(MPI_COMM_WORLD, i);
+        sum_up(MPI_COMM_WORLD, i);
         if (!first) started(MPI_COMM_WORLD, i, &request, &own, &all);
         from_root(MPI_COMM_WORLD, i);
         await(i, &request, &all);
@@ -94,7 +81,7 @@ static void calls(double seconds, bool slow)
 static void only_started(void)
 {
     /* A first call that all ranks enter tells who has lineweave. */
-    sum(MPI_COMM_WORLD, 0);
+    sum_up(MPI_COMM_WORLD, 0);
     double end = now() + 0.5;
     int more = 1;
     for (int i = 0; more; i++) {
@@ -120,7 +107,7 @@ static void refused(void)
         MPI_Request request;
         if (rank == i % ranks && i % 3 == 0) EXPECT(MPI_Bcast(&word, 1, MPI_INT, ranks, MPI_COMM_WORLD) != 0);
         if (rank == i % ranks && i % 7 == 0) EXPECT(MPI_Ibcast(&word, 1, MPI_INT, ranks, MPI_COMM_WORLD, &request) != 0);
-        sum(MPI_COMM_WORLD, i);
+        sum_up(MPI_COMM_WORLD, i);
     }
 }
 
@@ -130,7 +117,7 @@ static void freed(int many)
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         for (int call = 0; call < 6 + i * 40; call++) {
-            sum(comm, call);
+            sum_up(comm, call);
             from_root(comm, call);
         }
         MPI_Comm_free(&comm);
@@ -143,9 +130,9 @@ static void stops(void)
     for (int i = 0; i < 6; i++) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-        for (int call = 0; call < 3 + 2 * i; call++) sum(comm, call);
+        for (int call = 0; call < 3 + 2 * i; call++) sum_up(comm, call);
     }
-    for (int i = 0; i < 30; i++) sum(MPI_COMM_WORLD, i);
+    for (int i = 0; i < 30; i++) sum_up(MPI_COMM_WORLD, i);
     double end = now() + 0.3;
     for (int i = 0; i % 64 || goes_on(end); i++) {
         int own[64], all[64];
@@ -167,7 +154,7 @@ static void starved(void)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     for (int i = 0; i < 1500; i++) {
-        sum(MPI_COMM_WORLD, i);
+        sum_up(MPI_COMM_WORLD, i);
         pause_us(1000);
     }
 }
@@ -187,9 +174,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "calls";
     int number = argc > 2 ? atoi(argv[2]) : 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
     no_thread = strcmp(what, "no-thread") == 0;
     starves = strcmp(what, "starved") == 0;
     if (strcmp(what, "denied") == 0 && rank == number % ranks) EXPECT(deny_threads());
@@ -202,10 +187,10 @@ int main(int argc, char **argv)
     else if (strcmp(what, "refused") == 0) refused();
     else if (strcmp(what, "freed") == 0) freed(number);
     else if (strcmp(what, "ends") == 0) {
-        for (int i = 0; i < number; i++) sum(MPI_COMM_WORLD, i);
+        for (int i = 0; i < number; i++) sum_up(MPI_COMM_WORLD, i);
     } else if (strcmp(what, "fork") == 0) {
         for (int i = 0; i < 3000; i++) {
-            sum(MPI_COMM_WORLD, i);
+            sum_up(MPI_COMM_WORLD, i);
             pid_t child = i % 100 == 10 ? fork() : -1;
             if (child == 0) _exit(0);
             if (child > 0) waitpid(child, NULL, 0);

@@ -3,21 +3,14 @@
  * its own library.
  */
 #include "expect.h"
-#include <mpi.h>
 #include <omp.h>
-#include <stdio.h>
 
 enum { THREADS = 2, ROUNDS = 300 };
 
-static int rank, ranks;
-
 int main(int argc, char **argv)
 {
-    int level, sum = 0, parts[THREADS] = {0};
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-    EXPECT(level >= MPI_THREAD_FUNNELED);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int sum = 0, parts[THREADS] = {0};
+    start_mpi(&argc, &argv, MPI_THREAD_FUNNELED);
     omp_set_dynamic(0);
     for (int region = 0; region < 4; region++) {
 #pragma omp parallel num_threads(THREADS)
@@ -36,7 +29,5 @@ int main(int argc, char **argv)
 #pragma omp barrier
         }
     }
-    MPI_Finalize();
-    if (rank == 0) printf("hybrid: %d ranks of %d threads\n", ranks, THREADS);
-    return 0;
+    return end_mpi("hybrid: completed");
 }

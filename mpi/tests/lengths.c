@@ -4,43 +4,31 @@
  *
  *   lengths [SECONDS]      2 by default
  */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "expect.h"
 
 enum { FIRST = 5, LAST = 8, STEPS = 4, MOST = 1 << LAST };
 
-static int rank, size;
 static double given[MOST], taken[MOST];
-
-static void expect(int index, double wanted)
-{
-    if (taken[index] == wanted) return;
-    fprintf(stderr, "rank %d: element %d is %g, expected %g\n", rank, index, taken[index], wanted);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 /* The last element tells whether all of them are there. */
 static void sum(int count, int turn)
 {
     given[count - 1] = rank + turn;
     MPI_Allreduce(given, taken, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    expect(count - 1, size * (size - 1) / 2.0 + (double)size * turn);
+    EXPECT(taken[count - 1] == ranks * (ranks - 1) / 2.0 + (double)ranks * turn);
 }
 
 static void broadcast(int count, int turn)
 {
-    int root = turn % size;
+    int root = turn % ranks;
     taken[count - 1] = rank == root ? turn : -1;
     MPI_Bcast(taken, count, MPI_DOUBLE, root, MPI_COMM_WORLD);
-    expect(count - 1, turn);
+    EXPECT(taken[count - 1] == turn);
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
     double seconds = argc > 1 ? atof(argv[1]) : 2, began = MPI_Wtime(), slowest = 0;
     int goes_on = 1, turn = 0;
     for (; goes_on; turn++) {

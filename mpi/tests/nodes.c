@@ -3,12 +3,7 @@
  * root, short messages and long ones, in place too. Results are computed here. To be run with LINEWEAVE_RANKS_PER_NODE.
  */
 #include "expect.h"
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static int rank, ranks;
 static MPI_Comm comm;
 
 static int *in, *out, *spare;
@@ -121,10 +116,8 @@ static void all(int most)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    int place, many, most = argc > 1 ? atoi(argv[1]) : 300001;
-    MPI_Comm_rank(MPI_COMM_WORLD, &place);
-    MPI_Comm_size(MPI_COMM_WORLD, &many);
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
+    int place = rank, many = ranks, most = argc > 1 ? atoi(argv[1]) : 300001;
     for (int order = 0; order < 4; order++) {
         /* As they come, backwards, dealt out, and without the second. */
         int key = order == 1 ? -place : order == 2 ? place % 2 * many + place : place;

@@ -9,13 +9,8 @@
  * has no persistent collectives: -DNO_PERSISTENT.
  */
 #include "expect.h"
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static int rank, ranks, team;
+static int team;
 
 enum { MANY = 9, COUNT = 40 };
 
@@ -86,16 +81,6 @@ static void start(struct job *j, int which, int turn, MPI_Comm comm)
     }
 }
 
-static void judge(const struct job *j, int which)
-{
-    for (int i = 0; i < j->length; i++) {
-        if (j->out[i] != j->want[i]) {
-            fprintf(stderr, "rank %d: kind %d at %d: %d and not %d\n", rank, which, i, j->out[i], j->want[i]);
-            MPI_Abort(MPI_COMM_WORLD, 1);
-        }
-    }
-}
-
 /* Each round starts all kinds and two messages, and completes them in its own way. */
 static void every_function_completes_them(MPI_Comm comm, int rounds)
 {
@@ -149,7 +134,7 @@ static void every_function_completes_them(MPI_Comm comm, int rounds)
             break;
         }
         for (int i = 0; i < total; i++) EXPECT(all[i] == MPI_REQUEST_NULL);
-        for (int i = 0; i < MANY; i++) judge(&jobs[i], i);
+        for (int i = 0; i < MANY; i++) EXPECT(memcmp(jobs[i].out, jobs[i].want, sizeof(int) * (size_t)jobs[i].length) == 0);
         EXPECT(taken == last * 10 + turn);
     }
 }
@@ -184,7 +169,7 @@ static void calls_may_overlap(void)
 {
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
-    for (int i = 0; i < 20; i++) MPI_Barrier(other);
+    get_team(other);
     for (int turn = 0; turn < 10; turn++) {
         int own = rank + turn, sum = 0, far = 0, near = 0, value = rank == turn % ranks ? turn : -1;
         MPI_Request a, b;
@@ -250,7 +235,7 @@ static void persistent_calls_start_again(void)
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int i = 0; i < 20; i++) MPI_Barrier(comm);
+    get_team(comm);
     int own = 0, sum = 0, value = 0, all[64], message = 0, got = -1;
     MPI_Request r[5];
     MPI_Allreduce_init(&own, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r[0]);
@@ -322,15 +307,11 @@ static void large_counts_too(void) {}
 
 int main(int argc, char **argv)
 {
-    int level, threads = 0;
+    int threads = 0;
     for (int i = 1; i < argc; i++) threads |= strcmp(argv[i], "threads") == 0, team |= strcmp(argv[i], "team") == 0;
-    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    EXPECT(ranks <= 64);
+    start_mpi(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     every_function_completes_them(MPI_COMM_WORLD, 8);
-    /* Enough calls for a team, whatever LINEWEAVE_MPI_AFTER is by default. */
-    for (int i = 0; i < 20; i++) MPI_Barrier(MPI_COMM_WORLD);
+    get_team(MPI_COMM_WORLD);
     every_function_completes_them(MPI_COMM_WORLD, 48);
     who_waits_for_a_message_carries_calls_on();
     calls_may_overlap();
@@ -340,7 +321,5 @@ int main(int argc, char **argv)
     persistent_calls_start_again();
 #endif
     large_counts_too();
-    MPI_Finalize();
-    if (rank == 0) printf("requests: completed by %d ranks\n", ranks);
-    return 0;
+    return end_mpi("requests: completed");
 }

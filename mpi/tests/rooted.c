@@ -8,13 +8,8 @@
  *   refused   a rank is refused a bcast once, and no team is ever made
  */
 #include "expect.h"
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static int rank, ranks, calls;
+static int calls;
 
 static void one(MPI_Comm comm, int kind, int turn, int root)
 {
@@ -140,17 +135,12 @@ int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "rooted";
     calls = argc > 2 ? atoi(argv[2]) : 200;
-    int threads = argc > 3, level;
-    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    EXPECT(ranks >= 2 && ranks <= 64);
+    start_mpi(&argc, &argv, argc > 3 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+    EXPECT(ranks >= 2);
     if (strcmp(kind, "rooted") == 0) rooted();
     else if (strcmp(kind, "started") == 0) started();
     else if (strcmp(kind, "late") == 0) late();
     else if (strcmp(kind, "message") == 0) message();
     else refused();
-    MPI_Finalize();
-    if (rank == 0) printf("rooted: %s, %d ranks\n", kind, ranks);
-    return 0;
+    return end_mpi("rooted: completed");
 }

@@ -4,14 +4,7 @@
  */
 #include "expect.h"
 #include "parts.h"
-#include <mpi.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static int rank, ranks;
 
 /* A large send that waits for its receiver, then a barrier: who waits in the barrier must keep the host going. */
 static void a_pending_send_goes_on_in_a_barrier(void)
@@ -44,7 +37,7 @@ static void letters_are_combined_as_by_the_host(void)
     MPI_Comm own;
     MPI_Comm_dup(MPI_COMM_WORLD, &own);
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 20; i++) MPI_Barrier(own);
+    get_team(own);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         signed char give[5], ours[5] = {0}, theirs[5] = {0};
         for (int j = 0; j < 5; j++) give[j] = (signed char)(least + j + rank);
@@ -215,7 +208,7 @@ static void empty_calls_touch_nothing(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     for (int turn = 0; turn < 6; turn++) {
-        int in[64], out[64], sum = -1;
+        int in[64], out[64];
         for (int r = 0; r < ranks; r++) in[r] = 10 * rank + r, out[r] = -1;
         for (int i = 0; i < 70 + 13 * turn; i++) {
             EXPECT(MPI_Bcast(out, 0, MPI_INT, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
@@ -225,8 +218,7 @@ static void empty_calls_touch_nothing(void)
             EXPECT(MPI_Alltoall(in, 0, MPI_INT, out, 0, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
         }
         for (int r = 0; r < ranks; r++) EXPECT(out[r] == -1);
-        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        EXPECT(sum == ranks * (ranks - 1) / 2);
+        sum_up(MPI_COMM_WORLD, turn);
         MPI_Alltoall(in, 1, MPI_INT, out, 1, MPI_INT, MPI_COMM_WORLD);
         for (int r = 0; r < ranks; r++) EXPECT(out[r] == 10 * r + rank);
     }
@@ -260,16 +252,11 @@ static void uneven_blocks_find_their_places(void)
 
 static void communicators_come_and_go(int many)
 {
-    int mine, sum;
     for (int i = 0; i < many; i++) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         /* Every hundredth lives long enough to get a team. */
-        for (int call = 0; call < (i % 100 == 0 ? 12 : 1); call++) {
-            mine = rank + i + call;
-            MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-            EXPECT(sum == ranks * (i + call) + ranks * (ranks - 1) / 2);
-        }
+        for (int call = 0; call < (i % 100 == 0 ? 12 : 1); call++) sum_up(comm, i + call);
         MPI_Comm_free(&comm);
     }
     MPI_Comm parts;
@@ -278,7 +265,7 @@ static void communicators_come_and_go(int many)
     MPI_Comm_size(parts, &size);
     MPI_Comm_rank(parts, &place);
     for (int i = 0; i < 20; i++) {
-        mine = place;
+        int mine = place;
         MPI_Bcast(&mine, 1, MPI_INT, size - 1, parts);
         EXPECT(mine == size - 1);
         MPI_Barrier(parts);
@@ -302,12 +289,8 @@ static void large_messages_are_right(void)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    EXPECT(ranks <= 64);
-    /* Enough calls for a team, whatever LINEWEAVE_MPI_AFTER is by default. */
-    for (int i = 0; i < 20; i++) MPI_Barrier(MPI_COMM_WORLD);
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
+    get_team(MPI_COMM_WORLD);
     a_pending_send_goes_on_in_a_barrier();
     ranks_may_describe_one_signature_differently();
     parts_of_arrays_are_exchanged();
@@ -320,7 +303,5 @@ int main(int argc, char **argv)
     uneven_blocks_find_their_places();
     large_messages_are_right();
     communicators_come_and_go(argc > 1 ? atoi(argv[1]) : 300);
-    MPI_Finalize();
-    if (rank == 0) printf("rules: kept by %d ranks\n", ranks);
-    return 0;
+    return end_mpi("rules: kept");
 }

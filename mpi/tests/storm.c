@@ -6,12 +6,6 @@
  */
 #include "expect.h"
 #include <dirent.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static int rank, ranks;
 
 static long resident_kib(void)
 {
@@ -35,25 +29,16 @@ static int descriptors(void)
 static void one(int i)
 {
     MPI_Comm comm;
-    int mine, sum, place, size;
     if (i % 2) MPI_Comm_split(MPI_COMM_WORLD, i % 4 == 1 ? 0 : rank % 2, i % 3 ? rank : -rank, &comm);
     else MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_rank(comm, &place);
-    MPI_Comm_size(comm, &size);
     /* Some live long enough to get a team. */
-    for (int call = 0; call < (i % 20 == 0 || i % 20 == 5 ? 12 : 2); call++) {
-        mine = place + i + call;
-        MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-        EXPECT(sum == size * (i + call) + size * (size - 1) / 2);
-    }
+    for (int call = 0; call < (i % 20 == 0 || i % 20 == 5 ? 12 : 2); call++) sum_up(comm, i + call);
     MPI_Comm_free(&comm);
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
     int many = argc > 1 ? atoi(argv[1]) : 1000, warm = many / 5 + 40;
     for (int i = 0; i < warm; i++) one(i);
     long kib = resident_kib();

@@ -3,26 +3,20 @@
  * rank 1 comes late to each barrier. With `die`, rank 1 is killed after half of the turns.
  */
 #define _DEFAULT_SOURCE
-#include <mpi.h>
+#include "expect.h"
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 int main(int argc, char **argv)
 {
-    int turns = argc > 1 ? atoi(argv[1]) : 100, die = argc > 2 && strcmp(argv[2], "die") == 0, rank, size, wrong = 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    double all = size * (size - 1) / 2.0;
+    int turns = argc > 1 ? atoi(argv[1]) : 100, die = argc > 2 && strcmp(argv[2], "die") == 0, wrong = 0;
+    start_mpi(&argc, &argv, MPI_THREAD_SINGLE);
+    double all = ranks * (ranks - 1) / 2.0;
     for (int i = 0; i < turns; i++) {
         double mine = rank, sum = -1, told = i;
         MPI_Request request;
         MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         wrong += sum != all;
-        MPI_Bcast(&told, 1, MPI_DOUBLE, i % size, MPI_COMM_WORLD);
+        MPI_Bcast(&told, 1, MPI_DOUBLE, i % ranks, MPI_COMM_WORLD);
         wrong += told != i;
         if (rank == 1) usleep(1000);
         MPI_Barrier(MPI_COMM_WORLD);
