@@ -1,4 +1,4 @@
-/* Choice of the process that prints messages for its whole job, before its rank is known: for libraries and the chooser. */
+/* Choice of the process that prints messages for its whole job, before its rank is known: for libraries, also that for OpenMP, and the chooser. */
 #ifndef LWM_SPEAKS_H
 #define LWM_SPEAKS_H
 
@@ -13,10 +13,10 @@
  * told to be quiet. */
 static inline bool lwm_speaks(void)
 {
-    static const char *const ranks[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
+    static const char *const ranks[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
     const char *quiet = getenv("LINEWEAVE_QUIET"), *rank = NULL;
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks && !rank; i++) rank = getenv(ranks[i]);
-    return !(quiet && strcmp(quiet, "1") == 0) && (!rank || strcmp(rank, "0") == 0);
+    return !(quiet && *quiet && strcmp(quiet, "0") != 0) && (!rank || strcmp(rank, "0") == 0);
 }
 
 #endif

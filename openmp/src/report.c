@@ -3,6 +3,7 @@
  * signal, prints nothing, and a forked child reports its own barriers.
  */
 #include "lwo.h"
+#include "../../mpi/src/speaks.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -28,22 +29,9 @@ void lwo_add(const struct lwo_count *count)
 
 void lwo_add_passed(enum lwo_reason reason) { __atomic_fetch_add(&total.passed[reason], 1, __ATOMIC_RELAXED); }
 
-/* Returns whether this process prints the report: of the ranks of an MPI program only the first does. */
-static bool speaks(void)
-{
-    static const char *const ranks[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
-    const char *quiet = getenv("LINEWEAVE_QUIET");
-    if (quiet && *quiet && strcmp(quiet, "0") != 0) return false;
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
-        const char *rank = getenv(ranks[i]);
-        if (rank) return strcmp(rank, "0") == 0;
-    }
-    return true;
-}
-
 void lwo_say(const char *format, ...)
 {
-    if (!speaks()) return;
+    if (!lwm_speaks()) return;
     char text[512];
     va_list arguments;
     va_start(arguments, format);
