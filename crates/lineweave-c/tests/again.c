@@ -1,6 +1,5 @@
 /* Calls that two ranks make again and again, and others between them: what is known of the last call must not serve another. */
 #include "expect.h"
-#include <unistd.h>
 
 static int size = 2;
 

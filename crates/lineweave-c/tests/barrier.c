@@ -1,10 +1,6 @@
 /* Threads, as many as the argument says, that count rounds: nobody may be a round ahead of anybody. */
 #include "expect.h"
-#include "lineweave.h"
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define MOST 8
 #define ROUNDS 500

@@ -1,15 +1,6 @@
 /* Every collective against a plain reference, in threads that lineweave starts, threads of the program, or processes.
  * collectives threads N | own N | connect PATH N | env */
 #include "expect.h"
-#include "lineweave.h"
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define WORKS(call) EXPECT_AT((call) == LW_OK)
 
 /* Element i of what rank r contributes. */
 static int32_t part(int r, size_t i) { return (int32_t)(1000 * (r + 1) + 7 * (int32_t)(i % 5000)); }
@@ -234,39 +225,17 @@ static void *own_thread(void *arg) {
 
 int main(int argc, char **argv) {
     int rank = 0, size = argc > 2 ? atoi(argv[argc - 1]) : 0;
-    EXPECT_AT(argc > 1);
     WORKS(lw_check_version(LW_VERSION));
-    if (strcmp(argv[1], "threads") == 0) {
-        WORKS(lw_team_threads(size, everything, NULL));
-    } else if (strcmp(argv[1], "own") == 0) {
-        lw_team *team;
-        pthread_t threads[64];
-        struct own own[64];
-        WORKS(lw_team_create(size, &team));
-        for (int r = 0; r < size; r++) {
-            own[r] = (struct own){team, r};
-            EXPECT_AT(pthread_create(&threads[r], NULL, own_thread, &own[r]) == 0);
-        }
-        for (int r = 0; r < size; r++) pthread_join(threads[r], NULL);
-        WORKS(lw_team_free(team));
-    } else if (strcmp(argv[1], "connect") == 0) {
-        /* Children come before rank 0, which is this process, listens. */
-        for (rank = size - 1; rank > 0; rank--)
-            if (fork() == 0) break;
-        if (rank == 0) usleep(20000);
-        lw_comm *comm;
-        WORKS(lw_comm_connect(argv[2], rank, size, &comm));
-        EXPECT_AT(lw_comm_rank(comm) == rank && lw_comm_size(comm) == size);
-        everything(comm, NULL);
-        WORKS(lw_comm_free(comm));
-        int status, bad = 0;
-        while (rank == 0 && wait(&status) > 0) bad |= status;
-        return bad != 0;
-    } else {
-        lw_comm *comm;
-        WORKS(lw_comm_from_env(&comm));
-        everything(comm, NULL);
-        WORKS(lw_comm_free(comm));
+    if (argc < 2 || strcmp(argv[1], "own") != 0) return run_team(argc, argv, everything);
+    lw_team *team;
+    pthread_t threads[64];
+    struct own own[64];
+    WORKS(lw_team_create(size, &team));
+    for (int r = 0; r < size; r++) {
+        own[r] = (struct own){team, r};
+        EXPECT_AT(pthread_create(&threads[r], NULL, own_thread, &own[r]) == 0);
     }
+    for (int r = 0; r < size; r++) pthread_join(threads[r], NULL);
+    WORKS(lw_team_free(team));
     return 0;
 }

@@ -1,11 +1,5 @@
 /* Communicators made from others, among threads and among processes. */
 #include "expect.h"
-#include "lineweave.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static int64_t sum(lw_comm *comm, int64_t mine) {
     int64_t all = 0;
@@ -123,22 +117,4 @@ static lw_status everything(lw_comm *comm, void *arg) {
     return LW_OK;
 }
 
-int main(int argc, char **argv) {
-    if (argc == 3 && !strcmp(argv[1], "threads"))
-        EXPECT(lw_team_threads(atoi(argv[2]), everything, NULL) == LW_OK);
-    else if (argc == 4 && !strcmp(argv[1], "connect")) {
-        int ranks = atoi(argv[3]), worst = 0;
-        for (int r = 0; r < ranks; r++)
-            if (fork() == 0) {
-                lw_comm *comm = NULL;
-                EXPECT(lw_comm_connect(argv[2], r, ranks, &comm) == LW_OK);
-                EXPECT(everything(comm, NULL) == LW_OK && lw_comm_free(comm) == LW_OK);
-                _exit(0);
-            }
-        for (int r = 0, status; r < ranks; r++)
-            if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) worst = 1;
-        return worst;
-    } else
-        return 2;
-    return 0;
-}
+int main(int argc, char **argv) { return run_team(argc, argv, everything); }

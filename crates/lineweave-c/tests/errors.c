@@ -1,12 +1,5 @@
 /* What is refused, and with which number. */
 #include "expect.h"
-#include "lineweave.h"
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define REFUSED(call, status)                                  \
     do {                                                       \

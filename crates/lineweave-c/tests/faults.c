@@ -1,12 +1,5 @@
 /* A rank of a team that loses one of its ranks: tests/faults/losing.rs of the crate lineweave says what it is asked to do. */
 #include "expect.h"
-#include "lineweave.h"
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { LARGEST = 60000, MOST_RANKS = 8, GUARD = 8 };
 static const uint32_t mark = 0xdeadbeef;

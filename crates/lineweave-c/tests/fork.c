@@ -1,8 +1,5 @@
 /* A child of fork() that goes on using its parent's communicator is refused, and disturbs nobody. */
 #include "expect.h"
-#include "lineweave.h"
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { CALLS = 20 };
 

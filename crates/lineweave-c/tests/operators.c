@@ -1,14 +1,8 @@
 /* Types and operators beyond numbers, operators of the program, reproducible results, and messages.
  * operators threads N | env */
 #include "expect.h"
-#include "lineweave.h"
 #include <complex.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define WORKS(call) EXPECT_AT((call) == LW_OK)
 
 struct float_int { float value; int index; };
 struct double_int { double value; int index; };
@@ -187,16 +181,4 @@ static lw_status everything(lw_comm *comm, void *arg) {
     return LW_OK;
 }
 
-int main(int argc, char **argv) {
-    int rank = 0, size = argc > 2 ? atoi(argv[2]) : 0;
-    EXPECT_AT(argc > 1);
-    if (strcmp(argv[1], "threads") == 0) {
-        WORKS(lw_team_threads(size, everything, NULL));
-    } else {
-        lw_comm *comm;
-        WORKS(lw_comm_from_env(&comm));
-        everything(comm, NULL);
-        WORKS(lw_comm_free(comm));
-    }
-    return 0;
-}
+int main(int argc, char **argv) { return run_team(argc, argv, everything); }

@@ -1,10 +1,5 @@
 /* Started and persistent calls. */
 #include "expect.h"
-#include "lineweave.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { MOST = 8, N = 3 };
 

@@ -1,14 +1,6 @@
 /* Buffers in memory that all ranks share, among threads and between processes.
  * shared threads N | connect PATH N */
 #include "expect.h"
-#include "lineweave.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define WORKS(call) EXPECT_AT((call) == LW_OK)
 
 static lw_status work(lw_comm *comm, void *unused) {
     int rank = lw_comm_rank(comm), size = lw_comm_size(comm);
@@ -50,22 +42,4 @@ static lw_status work(lw_comm *comm, void *unused) {
     return LW_OK;
 }
 
-int main(int argc, char **argv) {
-    int rank = -1, size = atoi(argv[argc - 1]);
-    if (strcmp(argv[1], "threads") == 0) {
-        WORKS(lw_team_threads(size, work, NULL));
-        return 0;
-    }
-    for (int r = 0; r < size; r++) {
-        if (fork() != 0) continue;
-        lw_comm *comm;
-        rank = r;
-        WORKS(lw_comm_connect(argv[2], r, size, &comm));
-        return work(comm, NULL);
-    }
-    for (int r = 0; r < size; r++) {
-        int status;
-        EXPECT_AT(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-    return 0;
-}
+int main(int argc, char **argv) { return run_team(argc, argv, work); }

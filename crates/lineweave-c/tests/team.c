@@ -1,11 +1,6 @@
 /* A team of several processes with several threads each, as Team::spawn_mixed starts it: lw_team_from_env.
  * team mixed | alone */
 #include "expect.h"
-#include "lineweave.h"
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static lw_team *team;
 
