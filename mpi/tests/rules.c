@@ -3,7 +3,6 @@
  * from the host, but for what MPI leaves to it.
  */
 #include "expect.h"
-#include "parts.h"
 #include <stdbool.h>
 
 /* A large send that waits for its receiver, then a barrier: who waits in the barrier must keep the host going. */
@@ -46,58 +45,6 @@ static void letters_are_combined_as_by_the_host(void)
         EXPECT(memcmp(ours, theirs, sizeof ours) == 0);
     }
     MPI_Comm_free(&own);
-}
-
-/* Rows become columns and rows again, as in a transform of fields: parts that lie in a row, parts that do not, and what is between stays. */
-static void parts_of_arrays_are_exchanged(void)
-{
-    enum { LINES = 3, DEPTH = 5 };
-    int all = LINES * ranks, ones[ranks], zeros[ranks];
-    MPI_Datatype give[ranks], take[ranks];
-    for (int i = 0; i < ranks; i++) ones[i] = 1, zeros[i] = 0;
-    for (int how = 0; how < 8; how++) {
-        bool gaps = how & 1, fortran = how & 2, large = how & 4;
-        int deep = DEPTH + gaps, many = LINES * all * deep, rows[many], columns[many];
-        for (int i = 0; i < ranks; i++) {
-            const int part[] = {LINES, LINES, DEPTH};
-            give[i] = part_of((int[]){LINES, all, deep}, part, (int[]){0, i * LINES, 0}, fortran, large);
-            take[i] = part_of((int[]){all, LINES, deep}, part, (int[]){i * LINES, 0, 0}, fortran, large);
-        }
-        for (int turn = 0; turn < 10; turn++) {
-            for (int at = 0; at < many; at++) {
-                int row = rank * LINES + at / deep / all, column = at / deep % all, k = at % deep;
-                rows[at] = k < DEPTH ? turn + row * 1000 + column * 10 + k : -1;
-                columns[at] = -1;
-            }
-            MPI_Alltoallw(rows, ones, zeros, give, columns, ones, zeros, take, MPI_COMM_WORLD);
-            for (int at = 0; at < many; at++) {
-                int row = at / deep / LINES, column = rank * LINES + at / deep % LINES, k = at % deep;
-                EXPECT(columns[at] == (k < DEPTH ? turn + row * 1000 + column * 10 + k : -1));
-                rows[at] = -1;
-            }
-            MPI_Alltoallw(columns, ones, zeros, take, rows, ones, zeros, give, MPI_COMM_WORLD);
-            for (int at = 0; at < many; at++) {
-                int row = rank * LINES + at / deep / all, column = at / deep % all, k = at % deep;
-                EXPECT(rows[at] == (k < DEPTH ? turn + row * 1000 + column * 10 + k : -1));
-            }
-        }
-        for (int i = 0; i < ranks; i++) {
-            MPI_Type_free(&give[i]);
-            MPI_Type_free(&take[i]);
-        }
-    }
-}
-
-/* The host ends a program that asks about such a type in the way of MPI-3. */
-static void types_with_large_counts_are_known(void)
-{
-    MPI_Datatype three = three_of(true);
-    for (int turn = 0; turn < 10; turn++) {
-        int data[] = {turn, rank == 0 ? 4 : 0, rank == 0 ? 5 : 0};
-        MPI_Bcast(data, 1, three, 0, MPI_COMM_WORLD);
-        EXPECT(data[0] == turn && data[1] == 4 && data[2] == 5);
-    }
-    MPI_Type_free(&three);
 }
 
 /* The same bytes, described by each rank in its own way. */
@@ -293,8 +240,6 @@ int main(int argc, char **argv)
     get_team(MPI_COMM_WORLD);
     a_pending_send_goes_on_in_a_barrier();
     ranks_may_describe_one_signature_differently();
-    parts_of_arrays_are_exchanged();
-    types_with_large_counts_are_known();
     operators_of_the_program_keep_the_order_of_ranks();
     pairs_find_the_least_and_where();
     letters_are_combined_as_by_the_host();
