@@ -36,3 +36,24 @@ DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint6
 def values(rank, dtype, count):
     """Small whole numbers, exact in every type, different at every rank and place."""
     return ((np.arange(count) * 3 + rank * 5) % 7 + 1).astype(dtype)
+
+
+class Started:
+    """A team whose calls are started and waited for, where they can be, in place of those that block."""
+
+    def __init__(self, team):
+        self._team = team
+
+    def __getattr__(self, name):
+        begin = getattr(self._team, "i" + name, None)
+        return getattr(self._team, name) if begin is None else lambda *given, **named: begin(*given, **named).wait()
+
+
+@pytest.fixture(params=["blocking", "started"])
+def way(request):
+    """How calls are made: what makes a team of such calls of a team."""
+    return Started if request.param == "started" else unchanged
+
+
+def unchanged(team):
+    return team

@@ -1,4 +1,4 @@
-"""Collectives on arrays, against numpy."""
+"""Collectives on arrays, against numpy: those that block, and those that are started and waited for at once."""
 
 import array
 
@@ -26,7 +26,8 @@ def fold(op, n, dtype, count):
     return total
 
 
-def every_collective(team):
+def every_collective(team, way):
+    team = way(team)
     n, me = team.size, team.rank
     for dtype in DTYPES:
         for count in COUNTS:
@@ -69,12 +70,12 @@ def every_collective(team):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
-def test_every_collective_on_every_type(n):
-    assert lineweave.spawn(every_collective, n, method="fork") == [True] * n
+def test_every_collective_on_every_type(n, way):
+    assert lineweave.spawn(every_collective, n, args=(way,), method="fork") == [True] * n
 
 
-def test_every_collective_among_threads():
-    assert lineweave.spawn(every_collective, 3, method="thread") == [True] * 3
+def test_every_collective_among_threads(way):
+    assert lineweave.spawn(every_collective, 3, args=(way,), method="thread") == [True] * 3
 
 
 def operators(team):
@@ -102,7 +103,8 @@ def left(a, b):
     return a * 10 + b
 
 
-def functions(team):
+def functions(team, way):
+    team = way(team)
     x = np.array([team.rank + 1.0, team.rank])
     n, me = team.size, team.rank
     assert team.allreduce(x, left).tolist() == [123.0, 12.0]
@@ -118,8 +120,8 @@ def functions(team):
     return True
 
 
-def test_functions_as_operators_are_applied_in_rank_order(method):
-    assert lineweave.spawn(functions, 3, method=method) == [True] * 3
+def test_functions_as_operators_are_applied_in_rank_order(method, way):
+    assert lineweave.spawn(functions, 3, args=(way,), method=method) == [True] * 3
 
 
 def other_kinds(team):
@@ -149,7 +151,8 @@ def test_other_kinds_of_arrays(method):
     assert lineweave.spawn(other_kinds, 2, method=method) == [True] * 2
 
 
-def shapes(team):
+def shapes(team, way):
+    team = way(team)
     n, me = team.size, team.rank
     grid = np.arange(12.0).reshape(3, 4) * (me + 1)
     total = np.arange(12.0).reshape(3, 4) * sum(range(1, n + 1))
@@ -181,8 +184,8 @@ def shapes(team):
     return True
 
 
-def test_shapes_and_uneven_blocks(method):
-    assert lineweave.spawn(shapes, 3, method=method) == [True] * 3
+def test_shapes_and_uneven_blocks(method, way):
+    assert lineweave.spawn(shapes, 3, args=(way,), method=method) == [True] * 3
 
 
 def handles(team):
@@ -217,7 +220,8 @@ class Opaque:
     pass
 
 
-def refusals(team):
+def refusals(team, way):
+    team = way(team)
     x = np.zeros(4)
     # A message, and what was given: refused before anything is exchanged, so that the team stays usable.
     cases = [
@@ -262,8 +266,8 @@ def read_only(x):
     return x
 
 
-def test_what_cannot_be_done_is_refused_with_advice(method):
-    assert lineweave.spawn(refusals, 2, method=method) == [True] * 2
+def test_what_cannot_be_done_is_refused_with_advice(method, way):
+    assert lineweave.spawn(refusals, 2, args=(way,), method=method) == [True] * 2
 
 
 def mismatch(team):
