@@ -6,7 +6,7 @@
  *   same      identical buffers: prints what the host does with each collective, blocking, started and prepared, which must be the same
  *             in all rounds, before there is a team and after, and as without lineweave
  */
-#include "expect.h"
+#include "kinds.h"
 
 /* One call that every host refuses. (MPICH 5.0.2 ends by a signal for a reduce of -1 elements, and for an allreduce without type.) */
 static int refused(int which, int *in, int *out, MPI_Comm comm)
@@ -61,47 +61,13 @@ static void carried(int who, int often)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-enum { KINDS = 15, FORMS = 3, MOST = 64 };
-
-static const char *const names[KINDS] = {
-    "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather", "alltoall",
-    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw",
-};
 static const char *const forms[FORMS] = {"blocking", "started", "prepared"};
-static int ones[MOST], places[MOST], far[MOST];
-static MPI_Datatype types[MOST];
+enum { MOST = 64 };
 
-static int call(int kind, int form, void *give, void *take, int root, MPI_Comm comm, MPI_Request *request)
+static int call(int kind, int form, int *give, int *take, int root, MPI_Comm comm, struct job *j)
 {
-#define ONE(once, start, prepare, arguments...) \
-    return form == 0 ? once(arguments, comm) : form == 1 ? start(arguments, comm, request) : prepare(arguments, comm, MPI_INFO_NULL, request)
-    MPI_Datatype t = MPI_INT;
-    switch (kind) {
-    case 0: ONE(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, give, take, 1, t, MPI_SUM, root);
-    case 1: ONE(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, give, take, 1, t, MPI_SUM);
-    case 2: ONE(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init, give, take, 1, t, MPI_SUM);
-    case 3: ONE(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, give, take, ones, t, MPI_SUM);
-    case 4: ONE(MPI_Scan, MPI_Iscan, MPI_Scan_init, give, take, 1, t, MPI_SUM);
-    case 5: ONE(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, give, take, 1, t, MPI_SUM);
-    case 6: ONE(MPI_Gather, MPI_Igather, MPI_Gather_init, give, 1, t, take, 1, t, root);
-    case 7: ONE(MPI_Scatter, MPI_Iscatter, MPI_Scatter_init, give, 1, t, take, 1, t, root);
-    case 8: ONE(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, give, 1, t, take, 1, t);
-    case 9: ONE(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, give, 1, t, take, 1, t);
-    case 10: ONE(MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init, give, 1, t, take, ones, places, t, root);
-    case 11: ONE(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, give, ones, places, t, take, 1, t, root);
-    case 12: ONE(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, give, 1, t, take, ones, places, t);
-    case 13: ONE(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, give, ones, places, t, take, ones, places, t);
-    default: ONE(MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init, give, ones, far, types, take, ones, far, types);
-    }
-#undef ONE
-}
-
-static void complete(int form, MPI_Request *request)
-{
-    if (form == 0) return;
-    if (form == 2) EXPECT(MPI_Start(request) == MPI_SUCCESS);
-    EXPECT(MPI_Wait(request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-    if (form == 2) MPI_Request_free(request);
+    *j = job_of(kind, 1, root, 0, false, give, take, comm);
+    return make_call(j, form);
 }
 
 /* Of kinds with a root only the root gives and takes. Where the host refuses, the rank makes the right call after it, as the others may. */
@@ -111,25 +77,24 @@ static void same(void)
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    for (int r = 0; r < MOST; r++) ones[r] = 1, places[r] = r, far[r] = r * (int)sizeof(int), types[r] = MPI_INT;
     for (int turn = 0; turn < 12; turn++) {
         sum_up(comm, turn);
-        for (int kind = 0; kind < KINDS; kind++) {
+        for (int kind = REDUCE; kind < KINDS; kind++) {
             for (int form = 0; form < FORMS; form++) {
                 int *all = malloc(MOST * sizeof *all), give[MOST], take[MOST], root = turn % ranks, class = MPI_SUCCESS;
                 for (int i = 0; i < MOST; i++) all[i] = give[i] = i, take[i] = -1;
-                int rooted = kind == 0 || kind == 6 || kind == 7 || kind == 10 || kind == 11;
-                int gathers = kind == 6 || kind == 8 || kind == 10 || kind == 12, scatters = kind == 7 || kind == 11;
-                MPI_Request request = MPI_REQUEST_NULL;
+                bool gathers = kind == GATHER || kind == GATHERV, scatters = kind == SCATTER || kind == SCATTERV, rooted = kind == REDUCE || gathers || scatters;
+                bool own_place = gathers || kind == ALLGATHER || kind == ALLGATHERV;
+                struct job job;
                 if (rank == root || (!rooted && turn % 2)) {
-                    int result = call(kind, form, all + (gathers ? rank : 0), all + (scatters ? rank : 0), root, comm, &request);
+                    int result = call(kind, form, all + (own_place ? rank : 0), all + (scatters ? rank : 0), root, comm, &job);
                     MPI_Error_class(result, &class);
                     EXPECT(turn == 0 || answers[kind][form] == class);
-                    if (class != MPI_SUCCESS) EXPECT(call(kind, form, give, take, root, comm, &request) == MPI_SUCCESS);
+                    if (class != MPI_SUCCESS) EXPECT(call(kind, form, give, take, root, comm, &job) == MPI_SUCCESS);
                 } else {
-                    EXPECT(call(kind, form, give, take, root, comm, &request) == MPI_SUCCESS);
+                    EXPECT(call(kind, form, give, take, root, comm, &job) == MPI_SUCCESS);
                 }
-                complete(form, &request);
+                complete(&job, form);
                 free(all);
                 if (turn > 0) continue;
                 MPI_Bcast(&class, 1, MPI_INT, root, MPI_COMM_WORLD);
@@ -137,7 +102,7 @@ static void same(void)
             }
         }
     }
-    for (int kind = 0; kind < KINDS && rank == 0; kind++) {
+    for (int kind = REDUCE; kind < KINDS && rank == 0; kind++) {
         for (int form = 0; form < FORMS; form++) printf("same: %s %s: error class %d\n", names[kind], forms[form], answers[kind][form]);
     }
     MPI_Comm_free(&comm);

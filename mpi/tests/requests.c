@@ -8,89 +8,26 @@
  * with a team: calls that are over after their communicator was freed, and testing persistent calls without statuses. Open MPI 4
  * has no persistent collectives: -DNO_PERSISTENT.
  */
-#include "expect.h"
+#include "kinds.h"
 
 static int team;
 
-enum { MANY = 9, COUNT = 40 };
-
-/* What a started call has, and what is expected of it. */
-struct job {
-    MPI_Request request;
-    int in[64 * COUNT], out[64 * COUNT], want[64 * COUNT], length, counts[64], places[64];
-};
-
-static void fill(struct job *j, int which, int turn)
-{
-    for (int i = 0; i < ranks * COUNT; i++) j->in[i] = 1000 * rank + 7 * i + turn, j->out[i] = -1;
-    j->length = 0;
-    for (int r = 0; r < ranks; r++) j->counts[r] = (r + turn) % 3, j->places[r] = r * 3;
-    int root = turn % ranks;
-    switch (which) {
-    case 0:
-        break;
-    case 1: /* bcast, in and out are one */
-        j->length = COUNT;
-        for (int i = 0; i < COUNT; i++) j->out[i] = rank == root ? i * turn : -1, j->want[i] = i * turn;
-        break;
-    case 2: /* allreduce */
-        j->length = COUNT;
-        for (int i = 0; i < COUNT; i++) j->want[i] = ranks * (7 * i + turn) + 1000 * (ranks * (ranks - 1) / 2);
-        break;
-    case 3: /* allgather of 4 */
-        j->length = 4 * ranks;
-        for (int r = 0; r < ranks; r++) for (int i = 0; i < 4; i++) j->want[4 * r + i] = 1000 * r + 7 * i + turn;
-        break;
-    case 4: /* alltoall of 3 */
-        j->length = 3 * ranks;
-        for (int r = 0; r < ranks; r++) for (int i = 0; i < 3; i++) j->want[3 * r + i] = 1000 * r + 7 * (3 * rank + i) + turn;
-        break;
-    case 5: /* scan */
-        j->length = COUNT;
-        for (int i = 0; i < COUNT; i++) j->want[i] = (rank + 1) * (7 * i + turn) + 1000 * (rank * (rank + 1) / 2);
-        break;
-    case 6: /* gather of 4 */
-        j->length = rank == root ? 4 * ranks : 0;
-        for (int r = 0; r < ranks; r++) for (int i = 0; i < 4; i++) j->want[4 * r + i] = 1000 * r + 7 * i + turn;
-        break;
-    case 7: /* allgatherv with gaps */
-        j->length = 3 * ranks;
-        for (int i = 0; i < j->length; i++) j->want[i] = -1;
-        for (int r = 0; r < ranks; r++) for (int i = 0; i < j->counts[r]; i++) j->want[3 * r + i] = 1000 * r + 7 * i + turn;
-        break;
-    case 8: /* reduce_scatter_block of 2 */
-        j->length = 2;
-        for (int i = 0; i < 2; i++) j->want[i] = ranks * (7 * (2 * rank + i) + turn) + 1000 * (ranks * (ranks - 1) / 2);
-        break;
-    }
-}
-
-static void start(struct job *j, int which, int turn, MPI_Comm comm)
-{
-    int root = turn % ranks;
-    switch (which) {
-    case 0: MPI_Ibarrier(comm, &j->request); break;
-    case 1: MPI_Ibcast(j->out, COUNT, MPI_INT, root, comm, &j->request); break;
-    case 2: MPI_Iallreduce(j->in, j->out, COUNT, MPI_INT, MPI_SUM, comm, &j->request); break;
-    case 3: MPI_Iallgather(j->in, 4, MPI_INT, j->out, 4, MPI_INT, comm, &j->request); break;
-    case 4: MPI_Ialltoall(j->in, 3, MPI_INT, j->out, 3, MPI_INT, comm, &j->request); break;
-    case 5: MPI_Iscan(j->in, j->out, COUNT, MPI_INT, MPI_SUM, comm, &j->request); break;
-    case 6: MPI_Igather(j->in, 4, MPI_INT, j->out, 4, MPI_INT, root, comm, &j->request); break;
-    case 7: MPI_Iallgatherv(j->in, j->counts[rank], MPI_INT, j->out, j->counts, j->places, MPI_INT, comm, &j->request); break;
-    case 8: MPI_Ireduce_scatter_block(j->in, j->out, 2, MPI_INT, MPI_SUM, comm, &j->request); break;
-    }
-}
+enum { MANY = KINDS, COUNT = 40 };
 
 /* Each round starts all kinds and two messages, and completes them in its own way. */
 static void every_function_completes_them(MPI_Comm comm, int rounds)
 {
     static struct job jobs[MANY];
+    static int in[MANY][64 * COUNT], out[MANY][64 * COUNT];
     for (int turn = 0; turn < rounds; turn++) {
         MPI_Request all[MANY + 3];
         int given = rank * 10 + turn, taken = -1, next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
-        for (int i = 0; i < MANY; i++) fill(&jobs[i], i, turn);
+        for (int i = 0; i < MANY; i++) {
+            jobs[i] = job_of(i, i % 2 ? COUNT : 3, turn, turn, true, in[i], out[i], comm);
+            fill(&jobs[i]);
+        }
         MPI_Irecv(&taken, 1, MPI_INT, last, 5, comm, &all[0]);
-        for (int i = 0; i < MANY; i++) start(&jobs[i], i, turn, comm), all[i + 1] = jobs[i].request;
+        for (int i = 0; i < MANY; i++) make_call(&jobs[i], STARTED), all[i + 1] = jobs[i].request;
         MPI_Isend(&given, 1, MPI_INT, next, 5, comm, &all[MANY + 1]);
         all[MANY + 2] = MPI_REQUEST_NULL;
         int total = MANY + 3, flag = 0, index, many, which[MANY + 3];
@@ -134,7 +71,7 @@ static void every_function_completes_them(MPI_Comm comm, int rounds)
             break;
         }
         for (int i = 0; i < total; i++) EXPECT(all[i] == MPI_REQUEST_NULL);
-        for (int i = 0; i < MANY; i++) EXPECT(memcmp(jobs[i].out, jobs[i].want, sizeof(int) * (size_t)jobs[i].length) == 0);
+        for (int i = 0; i < MANY; i++) EXPECT(judge(&jobs[i]) == 0);
         EXPECT(taken == last * 10 + turn);
     }
 }
