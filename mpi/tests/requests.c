@@ -24,6 +24,7 @@ static void every_function_completes_them(MPI_Comm comm, int rounds)
         int given = rank * 10 + turn, taken = -1, next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
         for (int i = 0; i < MANY; i++) {
             jobs[i] = job_of(i, i % 2 ? COUNT : 3, turn, turn, true, in[i], out[i], comm);
+            jobs[i].in_place = turn % 3 == 2;
             fill(&jobs[i]);
         }
         MPI_Irecv(&taken, 1, MPI_INT, last, 5, comm, &all[0]);

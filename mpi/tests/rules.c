@@ -2,7 +2,7 @@
  * MPI's rules where an interposer could break them. Results are computed here, by arithmetic, not taken
  * from the host, but for what MPI leaves to it.
  */
-#include "expect.h"
+#include "kinds.h"
 #include <stdbool.h>
 
 /* A large send that waits for its receiver, then a barrier: who waits in the barrier must keep the host going. */
@@ -124,30 +124,20 @@ static void pairs_find_the_least_and_where(void)
     }
 }
 
-static void in_place_and_empty(void)
+static void every_collective_is_right_in_each_form(void)
 {
-    for (int turn = 0; turn < 10; turn++) {
-        int value = rank + turn, block[64], *none = NULL;
-        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        EXPECT(value == ranks * turn + ranks * (ranks - 1) / 2);
-        for (int r = 0; r < ranks; r++) block[r] = -1;
-        block[rank] = rank * 3;
-        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, block, 1, MPI_INT, MPI_COMM_WORLD);
-        for (int r = 0; r < ranks; r++) EXPECT(block[r] == r * 3);
-        for (int r = 0; r < ranks; r++) block[r] = 10 * rank + r;
-        MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, block, 1, MPI_INT, MPI_COMM_WORLD);
-        for (int r = 0; r < ranks; r++) EXPECT(block[r] == 10 * r + rank);
-        MPI_Bcast(none, 0, MPI_INT, 0, MPI_COMM_WORLD);
-        int root = turn % ranks;
-        if (rank == root) {
-            value = rank;
-            MPI_Reduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD);
-            EXPECT(value == ranks - 1);
-        } else {
-            value = rank;
-            MPI_Reduce(&value, NULL, 1, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD);
+    enum { LONGEST = 9000 };
+    int lengths[] = {0, 1, 3, 1000, LONGEST}, *in = malloc(sizeof *in * LONGEST * ranks), *out = malloc(sizeof *out * LONGEST * ranks);
+    for (int turn = 0; turn < 20; turn++) {
+        for (int kind = 0; kind < KINDS; kind++) {
+            struct job job = job_of(kind, lengths[turn % 5], turn / 2, turn, turn % 4 < 2, in, out, MPI_COMM_WORLD);
+            for (int form = 0; form < 2 * FORMS; form++) {
+                job.in_place = form % 2;
+                EXPECT(try_call(job, form / 2) == 0);
+            }
         }
     }
+    free(in), free(out);
 }
 
 /* Empty calls, often enough to be repeated without the whole way, and others between them. */
@@ -168,32 +158,6 @@ static void empty_calls_touch_nothing(void)
         sum_up(MPI_COMM_WORLD, turn);
         MPI_Alltoall(in, 1, MPI_INT, out, 1, MPI_INT, MPI_COMM_WORLD);
         for (int r = 0; r < ranks; r++) EXPECT(out[r] == 10 * r + rank);
-    }
-}
-
-/* Blocks of different lengths, in reverse order and with gaps at the taker. */
-static void uneven_blocks_find_their_places(void)
-{
-    int counts[64], places[64], own[64], all[64 * 64];
-    for (int turn = 0; turn < 8; turn++) {
-        int at = 0, root = turn % ranks;
-        for (int r = ranks - 1; r >= 0; r--) counts[r] = (r + turn) % 4, places[r] = at, at += counts[r] + 1;
-        for (int i = 0; i < counts[rank]; i++) own[i] = 100 * rank + i;
-        for (int i = 0; i < at; i++) all[i] = -7;
-        MPI_Allgatherv(own, counts[rank], MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
-        for (int r = 0; r < ranks; r++) {
-            for (int i = 0; i < counts[r]; i++) EXPECT(all[places[r] + i] == 100 * r + i);
-            EXPECT(all[places[r] + counts[r]] == -7);
-        }
-        for (int i = 0; i < at; i++) all[i] = -7;
-        /* Lengths are known at the root only. */
-        MPI_Gatherv(own, counts[rank], MPI_INT, all, rank == root ? counts : NULL, rank == root ? places : NULL, MPI_INT, root,
-                    MPI_COMM_WORLD);
-        if (rank == root) for (int r = 0; r < ranks; r++) for (int i = 0; i < counts[r]; i++) EXPECT(all[places[r] + i] == 100 * r + i);
-        if (rank == root) for (int r = 0; r < ranks; r++) for (int i = 0; i < counts[r]; i++) all[places[r] + i] = 50 * r + i + turn;
-        MPI_Scatterv(all, rank == root ? counts : NULL, rank == root ? places : NULL, MPI_INT, own, counts[rank], MPI_INT, root,
-                     MPI_COMM_WORLD);
-        for (int i = 0; i < counts[rank]; i++) EXPECT(own[i] == 50 * rank + i + turn);
     }
 }
 
@@ -243,9 +207,8 @@ int main(int argc, char **argv)
     operators_of_the_program_keep_the_order_of_ranks();
     pairs_find_the_least_and_where();
     letters_are_combined_as_by_the_host();
-    in_place_and_empty();
+    every_collective_is_right_in_each_form();
     empty_calls_touch_nothing();
-    uneven_blocks_find_their_places();
     large_messages_are_right();
     communicators_come_and_go(argc > 1 ? atoi(argv[1]) : 300);
     return end_mpi("rules: kept");
