@@ -33,7 +33,7 @@ static struct lwm_comm *records, *vacant;
 static int keyval;
 MPI_Group lwm_world_group;
 
-static int no_copy(MPI_Comm comm, int key, void *extra, void *value, void *to, int *flag)
+int lwm_no_copy(MPI_Comm comm, int key, void *extra, void *value, void *to, int *flag)
 {
     (void)comm, (void)key, (void)extra, (void)value, (void)to;
     *flag = 0;
@@ -95,7 +95,7 @@ bool lwm_comms_open(void)
 {
     lwm_node_of = calloc((size_t)lwm_world_size, sizeof *lwm_node_of);
     return lwm_node_of && lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 && lwm_names_open() &&
-           lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0;
+           lwm_host.Comm_create_keyval(lwm_no_copy, freed, &keyval, NULL) == 0;
 }
 
 /* Numbers the nodes, each by the least rank on it: nodes as they are, or as many ranks in a row as LINEWEAVE_RANKS_PER_NODE says. `kernels` has a

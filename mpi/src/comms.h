@@ -135,6 +135,8 @@ static inline bool lwm_plain(const struct lwm_hot *hot, const void *give, const 
 }
 
 struct lwm_comm *lwm_comm_slow(MPI_Comm comm);
+/* An attribute that a duplicate of its communicator does not get. */
+lwm_copy_attr lwm_no_copy;
 /* Returns the record of a communicator, made if need be, without examining the communicator; null without memory. */
 struct lwm_comm *lwm_record_of(MPI_Comm comm);
 /* Returns the state of a communicator; null for a handle that is none. */

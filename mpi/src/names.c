@@ -26,20 +26,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 _Static_assert(sizeof(void *) == sizeof(uint64_t), "a name is kept in a pointer");
 static int keyval;
 
-static int no_copy(MPI_Comm comm, int key, void *extra, void *value, void *to, int *flag)
-{
-    (void)comm, (void)key, (void)extra, (void)value, (void)to;
-    *flag = 0;
-    return 0;
-}
-
 static int nothing_to_free(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
     return 0;
 }
 
-bool lwm_names_open(void) { return lwm_host.Comm_create_keyval(no_copy, nothing_to_free, &keyval, NULL) == 0; }
+bool lwm_names_open(void) { return lwm_host.Comm_create_keyval(lwm_no_copy, nothing_to_free, &keyval, NULL) == 0; }
 
 void lwm_names_forget(struct lwm_comm *comm)
 {
