@@ -6,7 +6,7 @@
  * ranks come to their communicators in orders of their own. `team`: all that were used long enough have one, and some are freed with a call under
  * way, which Open MPI by itself does not bear.
  */
-#include "expect.h"
+#include "kinds.h"
 #include <pthread.h>
 
 enum { MOST = 64 };
@@ -18,16 +18,11 @@ static pthread_barrier_t all_have;
 /* `i` is the same at all ranks. */
 static void use(MPI_Comm comm, int i)
 {
-    int size, place, given[MOST];
-    MPI_Comm_size(comm, &size);
-    MPI_Comm_rank(comm, &place);
-    for (int call = 0; call < (i % 3 ? 6 : 2); call++) {
-        sum_up(comm, i + call);
-        int own = place + i + call, root = (i + call) % size, word = place == root ? own : -1;
-        MPI_Bcast(&word, 1, MPI_INT, root, comm);
-        EXPECT(word == root + i + call);
-        MPI_Allgather(&own, 1, MPI_INT, given, 1, MPI_INT, comm);
-        for (int r = 0; r < size; r++) EXPECT(given[r] == r + i + call);
+    static const int kinds[] = {ALLREDUCE, BCAST, ALLGATHER};
+    int in[MOST], out[MOST];
+    for (int call = 0; call < (i % 3 ? 18 : 6); call++) {
+        int turn = i + call / 3;
+        EXPECT(try_call(job_of(kinds[call % 3], 1, turn, turn, false, in, out, comm), BLOCKING) == 0);
     }
 }
 

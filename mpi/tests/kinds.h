@@ -124,6 +124,7 @@ static inline int make_call(struct job *j, int form)
 /* Completes a call in another form than blocking. */
 static inline void complete(struct job *j, int form)
 {
+    if (form == BLOCKING) return;
     EXPECT(MPI_Wait(&j->request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     if (form == PREPARED && j->request != MPI_REQUEST_NULL) MPI_Request_free(&j->request);
 }

@@ -7,36 +7,15 @@
  *   message   a root sends a message after its bcast that a rank waits for before its own: hosts bear that
  *   refused   a rank is refused a bcast once, and no team is ever made
  */
-#include "expect.h"
+#include "kinds.h"
 
 static int calls;
 
 static void one(MPI_Comm comm, int kind, int turn, int root)
 {
-    int place, size, all[64], word = -1, sum = -1;
-    MPI_Comm_rank(comm, &place);
-    MPI_Comm_size(comm, &size);
-    switch (kind) {
-    case 0:
-        if (place == root) word = turn * 7 + root;
-        EXPECT(MPI_Bcast(&word, 1, MPI_INT, root, comm) == MPI_SUCCESS);
-        EXPECT(word == turn * 7 + root);
-        break;
-    case 1:
-        word = place + turn;
-        EXPECT(MPI_Reduce(&word, &sum, 1, MPI_INT, MPI_SUM, root, comm) == MPI_SUCCESS);
-        EXPECT(place != root || sum == size * turn + size * (size - 1) / 2);
-        break;
-    case 2:
-        word = place * turn;
-        EXPECT(MPI_Gather(&word, 1, MPI_INT, all, 1, MPI_INT, root, comm) == MPI_SUCCESS);
-        for (int i = 0; place == root && i < size; i++) EXPECT(all[i] == i * turn);
-        break;
-    default:
-        for (int i = 0; i < size; i++) all[i] = i + turn;
-        EXPECT(MPI_Scatter(all, 1, MPI_INT, &word, 1, MPI_INT, root, comm) == MPI_SUCCESS);
-        EXPECT(word == place + turn);
-    }
+    static const int kinds[] = {BCAST, REDUCE, GATHER, SCATTER};
+    int in[64], out[64];
+    EXPECT(try_call(job_of(kinds[kind], 1, root, turn, false, in, out, comm), BLOCKING) == 0);
 }
 
 static void rooted(void)
