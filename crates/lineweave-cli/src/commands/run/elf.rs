@@ -61,7 +61,9 @@ pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
         let (entries, strings) = sections.dynamic(endian, &file).ok()??;
         let strings = sections.strings(endian, &file, strings).ok()?;
         let names = entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED);
-        names.map(|name| Some(String::from_utf8_lossy(name.string(endian, strings).ok()?).into_owned())).collect()
+        names
+            .map(|name| Some(String::from_utf8_lossy(name.string(endian, strings).ok()?).into_owned()))
+            .collect()
     });
     Ok(named)
 }
