@@ -15,8 +15,8 @@ tunes() {
     local few=(--quick --rounds 1 --collective bcast,alltoall --bytes 8,16KiB)
     check "$mpi: its algorithms are predicted" says "which algorithm the default is" on_own "$mpi" lab mpi "${few[@]}"
     check "$mpi: an interrupted measurement goes on" goes_on "$mpi" lab mpi --collective barrier --bytes 8
-    check "$mpi: its longest calls, with lineweave and without" says "again: 40 reduces" timeout -k 5 300 "$lineweave" bench first --quick \
-        --launches 1 --ranks 2 --mpi "$mpis/$mpi"
+    check "$mpi: its longest calls, with lineweave and without" says "again: 40 reduces" \
+        env XDG_CACHE_HOME="$scratch/cache" timeout -k 5 300 "$lineweave" bench first --quick --launches 1 --ranks 2 --mpi "$mpis/$mpi"
     check "$mpi: its algorithms are raced" says "of 4 cells" on_own "$mpi" tune --for "$name" "${few[@]}" --dry-run
     check "$mpi: a dry run writes nothing" test ! -e "$rules"
     # It depends on the machine whether an algorithm beats the default; the written rules must be readable.
@@ -37,7 +37,9 @@ on_own() {
 # goes_on MPI COMMAND...: interrupted after some launches, the same command uses these.
 goes_on() {
     local out
-    out=$(timeout -s INT 8 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2 2>&1)
+    local -x XDG_CACHE_HOME=$scratch/cache
+    # A program in the background would ignore interrupts.
+    out=$(env --default-signal=INT timeout -s INT 8 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2 2>&1)
     [[ $out == *"the same command goes on"* ]] || return 1
     says "launches of an interrupted run" timeout -k 5 300 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2
 }
