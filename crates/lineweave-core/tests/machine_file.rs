@@ -175,7 +175,7 @@ fn concurrent_transfers_are_refused_with_their_line() {
     for (tau, value, expected) in [
         ("1", known("-1.0"), "above 0"),
         ("0", known("1.0"), "above 0"),
-        ("1.5", known("1.0"), "floating point `1.5`, expected u32"),
+        ("1.5", known("1.0"), "`tau`: expected a whole number above 0, found 1.5"),
         ("1", "{ status = \"cited\", source = \"s\" }".to_owned(), "missing field `value`"),
     ] {
         let error = read(&table(tau, &value)).unwrap_err();

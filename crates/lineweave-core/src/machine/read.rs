@@ -22,7 +22,7 @@ const UNKNOWN: &str = "where nobody knows it, say status = \"unknown\"";
 
 fn of_toml(text: &str, error: &toml::de::Error) -> MachineError {
     let (line, message) = toml_fault(text, error);
-    match message.starts_with("missing field") {
+    match message.contains("missing field") {
         true => MachineError { line, message: format!("{message}; {UNKNOWN}") },
         false => MachineError { line, message },
     }
@@ -162,14 +162,10 @@ pub(super) fn whole<'de, const LEAST: u32, const MOST: u32, D: Deserializer<'de>
 }
 
 /// A whole number from 1.
-pub(super) fn from_1<'de, T: Deserialize<'de> + PartialOrd + From<u8>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    let n = T::deserialize(deserializer)?;
-    match n >= T::from(1) {
-        true => Ok(n),
-        false => Err(D::Error::custom("expected a whole number above 0, found 0")),
-    }
+pub(super) fn from_1<'de, T: TryFrom<i64>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let n = f64::deserialize(deserializer)?;
+    let fits = Some(n).filter(|n| n.fract() == 0.0 && *n > 0.0).and_then(|n| T::try_from(n as i64).ok());
+    fits.ok_or_else(|| D::Error::custom(format!("expected a whole number above 0, found {n}")))
 }
 
 fn not_blank<E: Error>(text: String) -> Result<String, E> {
