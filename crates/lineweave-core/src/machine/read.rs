@@ -5,7 +5,7 @@ use super::synthetic::topology;
 use super::{Arbiter, Concurrent, Controllers, Machine, MachineError, Protocol, Routing, Status, Value};
 use crate::names::{line_of, toml_fault};
 use crate::topology::Level;
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use std::ops::Range;
 use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
@@ -106,39 +106,50 @@ impl Given for Routing {}
 impl Given for Arbiter {}
 impl Given for Controllers {}
 
-impl<'de, T: Deserialize<'de> + PartialOrd + Given> Deserialize<'de> for Value<T> {
+impl<'de, T: DeserializeOwned + PartialOrd + Given> Deserialize<'de> for Value<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value<T>, D::Error> {
         stated(deserializer, T::fault)
     }
 }
 
-/// A value with its status.
-fn stated<'de, T: Deserialize<'de> + PartialOrd, D: Deserializer<'de>>(
+/// A value with its status, as a file has it: one type for all kinds of values, since serde makes a reader of each type.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stated {
+    value: Option<toml::Value>,
+    low: Option<toml::Value>,
+    high: Option<toml::Value>,
+    status: Status,
+    source: String,
+}
+
+/// A value with its status, of which `fault` returns what is wrong.
+fn stated<'de, T: DeserializeOwned + PartialOrd, D: Deserializer<'de>>(
     deserializer: D,
-    fault: impl Fn(&T) -> Option<String>,
+    fault: fn(&T) -> Option<String>,
 ) -> Result<Value<T>, D::Error> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Stated<T> {
-        value: Option<T>,
-        low: Option<T>,
-        high: Option<T>,
-        status: Status,
-        source: String,
-    }
-    let Stated { value, low, high, status, source } = Stated::<T>::deserialize(deserializer)?;
-    if let Some(fault) = [&value, &low, &high].into_iter().flatten().find_map(fault) {
-        return Err(D::Error::custom(fault));
-    }
+    checked(Stated::deserialize(deserializer)?, fault).map_err(D::Error::custom)
+}
+
+fn checked<T: DeserializeOwned + PartialOrd>(
+    stated: Stated,
+    fault: fn(&T) -> Option<String>,
+) -> Result<Value<T>, String> {
+    let Stated { value, low, high, status, source } = stated;
+    let read = |given: Option<toml::Value>| match given.map(T::deserialize).transpose() {
+        Ok(given) => given.as_ref().and_then(fault).map_or(Ok(given), Err),
+        Err(error) => Err(error.message().to_owned()),
+    };
+    let (value, low, high) = (read(value)?, read(low)?, read(high)?);
     if status == Status::Unknown && value.is_some() {
-        return Err(D::Error::custom("expected measured, cited or inferred, because a value is given"));
+        return Err("expected measured, cited or inferred, because a value is given".to_owned());
     }
     if status != Status::Unknown && value.is_none() {
-        return Err(D::Error::missing_field("value"));
+        return Err("missing field `value`".to_owned());
     }
     let ordered = |a: &Option<T>, b: &Option<T>| a.is_none() || b.is_none() || a <= b;
     if !(ordered(&low, &value) && ordered(&value, &high) && ordered(&low, &high)) {
-        return Err(D::Error::custom("expected low <= value <= high"));
+        return Err("expected low <= value <= high".to_owned());
     }
     Ok(Value { value, low, high, status, source: not_blank(source)? })
 }
@@ -154,9 +165,8 @@ pub(super) fn from_0<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value
 pub(super) fn whole<'de, const LEAST: u32, const MOST: u32, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Value, D::Error> {
-    let (least, most) = (f64::from(LEAST), f64::from(MOST));
     stated(deserializer, |n: &f64| {
-        let fits = n.fract() == 0.0 && (least..=most).contains(n);
+        let fits = n.fract() == 0.0 && (f64::from(LEAST)..=f64::from(MOST)).contains(n);
         (!fits).then(|| format!("expected a whole number from {LEAST} to {MOST}, found {n}"))
     })
 }
@@ -168,23 +178,23 @@ pub(super) fn from_1<'de, T: TryFrom<i64>, D: Deserializer<'de>>(deserializer: D
     fits.ok_or_else(|| D::Error::custom(format!("expected a whole number above 0, found {n}")))
 }
 
-fn not_blank<E: Error>(text: String) -> Result<String, E> {
+fn not_blank(text: String) -> Result<String, String> {
     match text.trim().is_empty() {
-        true => Err(E::custom("expected a string that is not blank")),
+        true => Err("expected a string that is not blank".to_owned()),
         false => Ok(text),
     }
 }
 
 /// Words.
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    not_blank(String::deserialize(deserializer)?)
+    not_blank(String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// Patterns, which are compared without regard to case.
 pub(super) fn lower_case<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Vec::<String>::deserialize(deserializer)?
         .into_iter()
-        .map(|pattern| not_blank(pattern.to_lowercase()))
+        .map(|pattern| not_blank(pattern.to_lowercase()).map_err(D::Error::custom))
         .collect()
 }
 
