@@ -1,6 +1,6 @@
-//! Numbers that look like chance and are the same every time.
+//! Pseudo-random numbers, the same in every run.
 
-/// A number that looks like chance: the finaliser of splitmix64 (Steele, Lea & Flood 2014).
+/// Returns a pseudo-random number: the finaliser of splitmix64 (Steele, Lea & Flood 2014).
 pub(crate) fn mix(n: u64) -> u64 {
     let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

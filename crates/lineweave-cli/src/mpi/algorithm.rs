@@ -14,7 +14,7 @@ pub enum For {
     Even,
     /// Powers of two.
     Powers,
-    /// So many, and fewer.
+    /// At most so many ranks.
     UpTo(usize),
 }
 

@@ -185,7 +185,7 @@ fn not_blank(text: String) -> Result<String, String> {
     }
 }
 
-/// Words.
+/// A text that is not blank.
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     not_blank(String::deserialize(deserializer)?).map_err(D::Error::custom)
 }

@@ -1,9 +1,8 @@
 //! Messages that are started and waited for later: who carries them on, and who waits.
 //!
 //! While there are any, the rank's ends of the rings are with them, behind a lock, so that whoever waits in whatever call of this
-//! thread, and the helper thread, can carry them on; calls that send or receive meanwhile line up behind them, and so they do while
-//! collectives are started and not over. When there are none
-//! any more, the next such call takes the rings back, and needs no lock again.
+//! thread, and the helper thread, can carry them on. Calls that send or receive meanwhile line up behind them, as they do while
+//! started collectives are not over. When there are none any more, the next such call takes the rings back, and needs no lock again.
 
 use super::ownership::pause;
 use super::Communicator;

@@ -23,7 +23,7 @@ enum Given {
     /// All but one rank.
     AllBut(usize),
     Inputs,
-    /// All, and rank 0 gives one buffer where others give two.
+    /// All buffers are shared, and rank 0 gives one where others give an input and an output.
     OneInPlace,
 }
 

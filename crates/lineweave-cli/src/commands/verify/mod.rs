@@ -62,7 +62,7 @@ enum Target {
 struct Totals {
     plans: usize,
     violations: usize,
-    /// Only where plans are changed.
+    /// Present only with `--mutate`.
     #[serde(flatten)]
     changed: Option<Changed>,
 }
