@@ -16,6 +16,8 @@ mod uneven_counts;
 mod proven;
 mod uneven;
 mod planner;
+mod background;
+mod provisional;
 
 pub use choice_override::ChoiceOverride;
 pub(crate) use peer_access::PeerAccess;

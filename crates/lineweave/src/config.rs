@@ -5,7 +5,7 @@ use crate::cpus::UsableCpus;
 use crate::error::Error;
 use crate::failure_detector::Limits;
 use crate::segment::MAX_RANKS;
-use crate::settings::{Attach, Bind, Settings, Wait};
+use crate::settings::{Attach, Bind, HelperThreads, Settings, Wait};
 use crate::topology::{Hardware, Source};
 use crate::tuning::Tuning;
 use lineweave_core::topology::{Cpu, Shape, Topology};
@@ -40,8 +40,8 @@ pub struct TeamConfig {
     pub attach: Attach,
     /// True if the slots of successive runs lie in other places of a large bank.
     pub walk: bool,
-    /// True if a helper thread carries started calls on.
-    pub progress_thread: bool,
+    /// Threads that may work beside the program.
+    pub threads: HelperThreads,
     /// The tuning that plans are chosen by.
     pub tuning: Tuning,
 }
@@ -141,7 +141,7 @@ impl TeamConfig {
             direct: false,
             attach: settings.attach,
             walk: true,
-            progress_thread: settings.progress_thread,
+            threads: settings.threads,
             tuning,
         }
     }

@@ -7,6 +7,7 @@ mod files;
 mod record_file;
 mod kept;
 mod origin;
+mod provisional;
 
 pub use files::{cache_directory, check_named, is_of, parse_costs, CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
 use files::{read, By, Read};

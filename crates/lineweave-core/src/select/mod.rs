@@ -140,7 +140,7 @@ impl Question {
     }
 
     /// The parameter sets of an algorithm that are worth costing for a window.
-    pub(crate) fn candidates(&self, algorithm: &Algorithm, window: usize) -> Vec<Params> {
+    pub fn candidates(&self, algorithm: &Algorithm, window: usize) -> Vec<Params> {
         let problem = self.window(window);
         match self.association {
             Association::Free | Association::RankOrder => (algorithm.candidates)(&problem),

@@ -173,6 +173,8 @@ impl TrialTeam {
 
 fn patient(mut config: TeamConfig) -> TeamConfig {
     config.timeout_ms.get_or_insert(LONGEST_WAIT_MS);
+    // Trials are of chosen plans.
+    config.threads.choose = false;
     config
 }
 

@@ -63,17 +63,18 @@ impl Communicator {
 mod tests {
     use super::*;
     use crate::kernel::{Element, Operator};
-    use crate::settings::{Settings, Wait};
+    use crate::settings::{HelperThreads, Settings, Wait};
     use crate::team::{Team, TeamConfig};
     use lineweave_core::collective::Collective;
     use std::time::Duration;
 
-    /// Two threads whose calls are not compared, as in a release build.
+    /// Two threads whose calls are not compared, as in a release build, and have their chosen plans at once.
     fn pair<T: Send>(
         wait: Wait,
         f: impl Fn(Communicator) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let settings = Settings { wait, check: false, ..Settings::default() };
+        let threads = HelperThreads { progress: false, choose: false };
+        let settings = Settings { wait, check: false, threads, ..Settings::default() };
         Team::with(TeamConfig::new(2, &settings)?)?.threads(f)
     }
 

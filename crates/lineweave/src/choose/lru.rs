@@ -51,10 +51,20 @@ impl<K: Clone + Eq + Hash, V> LruCache<K, V> {
 
     /// Returns the value of `key`, which becomes the most recently used.
     pub fn get(&mut self, key: &K) -> Option<&V> {
+        self.get_mut(key).map(|value| &*value)
+    }
+
+    /// As [`LruCache::get`], to be changed.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let entry = self.entries.get_mut(key)?;
         self.clock += 1;
         entry.used = self.clock;
-        Some(&entry.value)
+        Some(&mut entry.value)
+    }
+
+    /// Returns the value of `key`, which becomes no more recently used.
+    pub fn peek(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|entry| &entry.value)
     }
 
     /// Adds an entry, and returns the evicted values: the least recently used ones, and the earlier value of this key.

@@ -1,6 +1,7 @@
 //! Choices and proofs that are made once for all ranks: by one process of a team for the others, and by one program for those after it.
 
 use super::peer_access::PeerAccess;
+use super::prove::no_plan;
 use super::record::{Proofs, Record};
 use super::selector::{PlanBudget, PlanSelector};
 use crate::error::Error;
@@ -10,6 +11,15 @@ use lineweave_core::plan::Digest;
 use lineweave_core::select::Question;
 use std::hash::{Hash, Hasher};
 
+/// Origin of a choice.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// What an earlier program kept, else the tuning, for plans with this access.
+    Tuning(PeerAccess),
+    /// A simple algorithm, without a search. It is not kept.
+    Simple,
+}
+
 impl PlanSelector {
     /// Returns the result of `make` for the choice that answers a question. One process of the team chooses and proves; the others take
     /// its choice and its proofs. `about` is what the choice depends on, besides the tuning and where the ranks sit.
@@ -17,7 +27,7 @@ impl PlanSelector {
         &self,
         about: &impl Hash,
         question: &Question,
-        access: PeerAccess,
+        source: Source,
         room: &PlanBudget<'_>,
         make: impl Fn(&Chosen, &mut Proofs<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
@@ -33,8 +43,8 @@ impl PlanSelector {
             Some(Seen::Nothing) | None => {}
         }
         // Who makes the others wait looks whether an earlier program did it.
-        let name = self.kept_name(about, question);
-        if let Some(words) = self.tuning.record(name) {
+        let name = matches!(source, Source::Tuning(_)).then(|| self.kept_name(about, question));
+        if let Some(words) = name.and_then(|name| self.tuning.record(name)) {
             let record = Record::read(&words, question.collective);
             let told = record.map(|r| make(&r.chosen, &mut Proofs::Told(r.proofs.iter())));
             if let Some(Ok(made)) = told {
@@ -44,14 +54,22 @@ impl PlanSelector {
                 return Ok(made);
             }
         }
-        let chosen = self.choose(question, access)?;
+        let chosen = match source {
+            Source::Tuning(access) => self.choose(question, access)?,
+            Source::Simple => self
+                .tuning
+                .provisional(question)
+                .ok_or_else(|| no_plan(question, &"no simple algorithm applies"))?,
+        };
         let mut proofs = Vec::new();
         let made = make(&chosen, &mut Proofs::Made(&mut proofs))?;
         let words = Record { chosen, proofs }.words();
         if let Some(claim) = claim {
             claim.give(&words);
         }
-        self.tuning.keep(name, &words);
+        if let Some(name) = name {
+            self.tuning.keep(name, &words);
+        }
         Ok(made)
     }
 
@@ -64,7 +82,7 @@ impl PlanSelector {
     }
 
     /// Among teams of all programs: what is the same for all ranks of one is not for others.
-    fn kept_name(&self, about: &impl Hash, question: &Question) -> RecordId {
+    pub(super) fn kept_name(&self, about: &impl Hash, question: &Question) -> RecordId {
         self.name(about).map(|seed| {
             let mut digest = Digest::new(seed);
             (question.box_bytes, question.direct, question.attach).hash(&mut digest);
@@ -102,10 +120,16 @@ mod tests {
         let question = selector.question(&key, &room);
         let chose = Cell::new(0);
         let ask = |selector: &PlanSelector| {
-            selector.once(&(key, 4096usize), &question, key.access, &room, |chosen, proofs| {
-                chose.set(chose.get() + usize::from(matches!(proofs, Proofs::Made(_))));
-                PlanSelector::plans(&key, &question, chosen, proofs, None)
-            })
+            selector.once(
+                &(key, 4096usize),
+                &question,
+                Source::Tuning(key.access),
+                &room,
+                |chosen, proofs| {
+                    chose.set(chose.get() + usize::from(matches!(proofs, Proofs::Made(_))));
+                    PlanSelector::plans(&key, &question, chosen, proofs, None)
+                },
+            )
         };
         let (first, second) = (ask(&selector).unwrap(), ask(&PlanSelector::new(&config, false)).unwrap());
         assert_eq!(chose.get(), 1);
@@ -117,9 +141,13 @@ mod tests {
         };
         let chosen = selector.choose(&question, key.access).unwrap();
         claim.give(&Record { chosen, proofs: vec![(1, first.plan.proof)] }.words());
-        let foreign = selector.once(&(key, 100usize), &question, key.access, &room, |chosen, proofs| {
-            PlanSelector::plans(&key, &question, chosen, proofs, None)
-        });
+        let foreign = selector.once(
+            &(key, 100usize),
+            &question,
+            Source::Tuning(key.access),
+            &room,
+            |chosen, proofs| PlanSelector::plans(&key, &question, chosen, proofs, None),
+        );
         assert!(matches!(foreign, Err(Error::Foreign { .. })));
     }
 
@@ -139,12 +167,19 @@ mod tests {
         let ask = |config: &crate::config::TeamConfig| {
             let (selector, made) = (fresh(config), Cell::new(0));
             let question = selector.question(&key, &room);
-            let plans = selector.once(&(key, 4096usize), &question, access, &room, |chosen, proofs| {
-                made.set(made.get() + usize::from(matches!(proofs, Proofs::Made(_))));
-                PlanSelector::plans(&key, &question, chosen, proofs, None)
-            });
+            let plans = selector.once(
+                &(key, 4096usize),
+                &question,
+                Source::Tuning(access),
+                &room,
+                |chosen, proofs| {
+                    made.set(made.get() + usize::from(matches!(proofs, Proofs::Made(_))));
+                    PlanSelector::plans(&key, &question, chosen, proofs, None)
+                },
+            );
             (plans.unwrap().plan, made.get())
         };
+        assert!(!fresh(&config).has_kept(&key, &room));
         let (first, made) = ask(&config);
         assert_eq!(made, 1);
         assert_eq!(ask(&config), (first.clone(), 0), "taken from the file");
@@ -156,7 +191,7 @@ mod tests {
         let question = selector.question(&key, &room);
         let proved = Cell::new(false);
         selector
-            .once(&(key, 4096usize), &question, access, &room, |chosen, proofs| {
+            .once(&(key, 4096usize), &question, Source::Tuning(access), &room, |chosen, proofs| {
                 proved.set(matches!(proofs, Proofs::Made(_)));
                 PlanSelector::plans(&key, &question, chosen, proofs, None)
             })
@@ -177,7 +212,7 @@ mod tests {
         let seen = std::cell::RefCell::new(Vec::new());
         let ask = || {
             selector
-                .once(&(key, 1usize), &question, access, &room, |chosen, proofs| {
+                .once(&(key, 1usize), &question, Source::Tuning(access), &room, |chosen, proofs| {
                     seen.borrow_mut().push(matches!(proofs, Proofs::Told(_)));
                     PlanSelector::plans(&key, &question, chosen, proofs, None)
                 })

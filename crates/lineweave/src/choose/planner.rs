@@ -3,6 +3,7 @@
 //! Choosing and proving use what all communicators of a process share: the caches of proved plans, and the records by which one process of a team
 //! does it for all. So a planner has its own selector of the same calls, and the engine of the communicator is not touched.
 
+use super::proven::Key;
 use super::selector::{PlanBudget, PlanSelector};
 use crate::call::CallSpec;
 use crate::error::Error;
@@ -60,13 +61,18 @@ impl Planner {
     /// [`Error::Root`]; the errors of choosing a plan.
     pub fn plan(&self, call: &CallSpec) -> Result<(), Error> {
         self.has_root(call)?;
+        self.plan_key(&self.selector.key_of(call))
+    }
+
+    /// As [`Planner::plan`], for a call with this key.
+    pub(super) fn plan_key(&self, key: &Key) -> Result<(), Error> {
         let budget = PlanBudget {
             geometry: self.segment.geometry(),
             counter_bytes: self.counter_bytes,
             records: self.records.map(|order| (self.segment.pool().as_ref(), order)),
             rank: self.rank,
         };
-        self.selector.proven_for(&self.selector.key_of(call), &budget).map(drop)
+        self.selector.proven_for(key, &budget).map(drop)
     }
 
     fn has_root(&self, call: &CallSpec) -> Result<(), Error> {

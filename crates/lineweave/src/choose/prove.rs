@@ -1,7 +1,8 @@
 //! Choice and proof of plans: they are chosen for the call that stands for others, once for all ranks, and proved.
 
 use super::classes::alike;
-use super::peer_access::PeerAccess;
+use super::once::Source;
+use super::peer_access::{CacheKey, PeerAccess};
 use super::proven::{Key, Outcome, Proven};
 use super::record::{Proofs, Proved};
 use super::selector::{PlanBudget, PlanSelector};
@@ -9,19 +10,24 @@ use crate::error::Error;
 use crate::tuning::{Because, Chosen};
 use lineweave_core::algorithm;
 use lineweave_core::collective::Association;
-use lineweave_core::select::{self, Question, SelectError};
+use lineweave_core::select::{self, Question};
 use lineweave_core::units::LINE;
 use std::sync::Arc;
 
 impl PlanSelector {
     /// Chooses and proves, or takes what is proven already. Roots that sit alike have one plan, in which ranks change parts.
     pub(crate) fn proven(&self, key: &Key, room: &PlanBudget<'_>) -> Outcome {
-        let (first, parts) = self.first(key);
+        let (place, parts) = self.place_of(key, room);
+        let (first, _, rank) = place;
+        let outcome = self.proven.even.get_or_make(&place, || {
+            let outcome = self.prove(&first, &PlanBudget { rank, ..*room }).map(Arc::new);
+            let weight = outcome.as_ref().map_or(1, |proven| proven.held());
+            (outcome, weight)
+        });
         if first == *key {
-            return self.proven_first(&first, room);
+            return outcome;
         }
-        let player = |rank: usize| parts.iter().position(|&player| player == rank).unwrap_or(rank);
-        let proven = self.proven_first(&first, &PlanBudget { rank: room.rank.map(player), ..*room })?;
+        let proven = outcome?;
         let renamed =
             |Proved { part, proof }: &Proved| Proved { part: part.renamed(&parts), proof: proof.renamed() };
         let Proven { window, ref plan, ref tail } = *proven;
@@ -63,19 +69,23 @@ impl PlanSelector {
         (Key { root, ..*key }, parts)
     }
 
-    fn proven_first(&self, key: &Key, room: &PlanBudget<'_>) -> Outcome {
-        self.proven.even.get_or_make(&(*key, room.counter_bytes, room.rank), || {
-            let outcome = self.prove(key, room).map(Arc::new);
-            let weight = outcome.as_ref().map_or(1, |proven| proven.held());
-            (outcome, weight)
-        })
+    /// Returns the place of a call's plans in the cache: that of the call which it has its proofs from, for the rank whose part this one plays there.
+    /// And who plays whose part.
+    pub(super) fn place_of(&self, key: &Key, room: &PlanBudget<'_>) -> (CacheKey<Key>, Vec<usize>) {
+        let (first, parts) = self.first(key);
+        let player = |rank: usize| parts.iter().position(|&player| player == rank).unwrap_or(rank);
+        ((first, room.counter_bytes, room.rank.map(player)), parts)
     }
 
     fn prove(&self, key: &Key, room: &PlanBudget<'_>) -> Result<Proven, Error> {
         let question = self.question(key, room);
-        self.once(&(key, room.counter_bytes), &question, key.access, room, |chosen, proofs| {
-            PlanSelector::plans(key, &question, chosen, proofs, room.rank)
-        })
+        self.once(
+            &(key, room.counter_bytes),
+            &question,
+            Source::Tuning(key.access),
+            room,
+            |chosen, proofs| PlanSelector::plans(key, &question, chosen, proofs, room.rank),
+        )
     }
 
     /// The plans of a choice for a call, or a rank's parts of them.
@@ -153,7 +163,7 @@ impl PlanSelector {
     }
 }
 
-fn no_plan(question: &Question, why: &SelectError) -> Error {
+pub(super) fn no_plan(question: &Question, why: &dyn std::fmt::Display) -> Error {
     Error::NoPlan {
         collective: question.collective,
         bytes: question.bytes,
@@ -232,7 +242,7 @@ pub(super) mod tests {
                 for plan in proven.plans().map(|proved| &proved.part.plan) {
                     assert_eq!(lineweave_core::verify::verify(plan).err(), None, "{} to {root}", plan.name());
                 }
-                let on_shelf = selector.proven.even.knows(&(key, 4096, None));
+                let on_shelf = selector.proven.even.known(&(key, 4096, None)).is_some();
                 assert_eq!(on_shelf, root == 0);
                 let ordered = Key { association: Association::RankOrder, ..key };
                 assert_eq!(selector.first(&ordered).0, ordered, "a new name changes the order");

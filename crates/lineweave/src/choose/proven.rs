@@ -39,6 +39,8 @@ const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
 #[derive(Debug)]
 pub(crate) struct ProvenPlans {
     pub(super) even: SingleFlight<CacheKey<Key>, Outcome>,
+    /// Simple plans, for calls whose own are not chosen yet.
+    pub(super) provisional: SingleFlight<CacheKey<Key>, Outcome>,
     /// Choices of size classes, by bytes for counters and of boxes, or nothing where there is none.
     pub(super) alike: SingleFlight<(Key, usize, usize), Option<Chosen>>,
     pub(super) uneven_counts: SingleFlight<CacheKey<CountVector>, ProvenRuns>,
@@ -49,6 +51,7 @@ impl ProvenPlans {
     pub fn of_one(processes: usize) -> ProvenPlans {
         ProvenPlans {
             even: SingleFlight::new(CACHED.shared_by(processes)),
+            provisional: SingleFlight::new(CACHED.shared_by(processes)),
             alike: SingleFlight::new(ALIKE),
             uneven_counts: SingleFlight::new(uneven_counts::CACHED.shared_by(processes)),
         }

@@ -3,6 +3,7 @@
 use super::lru::{Limits, LruCache};
 use super::peer_access::PeerAccess;
 use super::proven::{Key, ProvenPlanCache};
+use super::provisional::PendingChoices;
 use super::resolved::{PlanSequence, ResolvedCall};
 use super::{process_cache, uneven_counts};
 use crate::call::CallSpec;
@@ -37,10 +38,32 @@ struct Attaching {
     does: bool,
 }
 
+/// The cached plans of a call or of a size class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CachedPlans {
+    pub sequence: PlanSequence,
+    /// The number of calls so far that ran provisional plans, if they are; 0 if they were chosen.
+    pub provisional_calls: u64,
+}
+
+impl CachedPlans {
+    pub fn is_provisional(&self) -> bool {
+        self.provisional_calls > 0
+    }
+
+    fn chosen(&self) -> Option<PlanSequence> {
+        (!self.is_provisional()).then_some(self.sequence)
+    }
+
+    fn plans(&self) -> impl Iterator<Item = PlanId> {
+        self.sequence.plans()
+    }
+}
+
 /// The plans of earlier calls.
 #[derive(Debug)]
 pub(super) struct CallHistory {
-    known: LruCache<Key, PlanSequence>,
+    pub(super) known: LruCache<Key, CachedPlans>,
     /// Entries that are never evicted: overrides, and plans with counters, whose memory is not given back.
     kept: HashMap<Key, PlanSequence>,
     pub(super) uneven_counts: uneven_counts::UnevenCalls,
@@ -71,6 +94,8 @@ pub(crate) struct PlanSelector {
     pub reproducible: bool,
     pub(super) proven: ProvenPlanCache,
     pub(super) history: CallHistory,
+    /// Calls whose plans are not chosen yet.
+    pub(super) pending: PendingChoices,
 }
 
 impl PlanSelector {
@@ -90,7 +115,8 @@ impl PlanSelector {
         let (direct, check, reproducible) = (config.direct, config.check, config.reproducible);
         let selector = PlanSelector::with(config.shape(), tuning, direct, check, reproducible);
         let attach = Attaching { may, ..selector.attach };
-        PlanSelector { attach, held, walk: config.walk, ..selector }
+        let pending = PendingChoices::new(config.threads.choose);
+        PlanSelector { attach, held, walk: config.walk, pending, ..selector }
     }
 
     /// Returns whether this rank stays on its CPU.
@@ -130,7 +156,8 @@ impl PlanSelector {
         let tuning = Arc::clone(&self.tuning);
         let selector = PlanSelector::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible);
         let PlanSelector { held, walk, attach, .. } = *self;
-        PlanSelector { held, walk, attach, ..selector }
+        let pending = PendingChoices::new(self.pending.on);
+        PlanSelector { held, walk, attach, pending, ..selector }
     }
 
     pub(super) fn with(
@@ -168,6 +195,7 @@ impl PlanSelector {
                 uneven_counts: uneven_counts::UnevenCalls::of_one(ranks),
                 last: [None; Collective::ALL.len()],
             },
+            pending: PendingChoices::default(),
         }
     }
 
@@ -271,26 +299,35 @@ impl PlanSelector {
         let CallHistory { known, kept, .. } = &mut self.history;
         let (whole, class) = (Key { cut: false, ..*key }, key.class());
         let kept = |key: &Key| kept.get(key).copied();
-        let of_class = class.and_then(|class| kept(&class).or_else(|| known.get(&class).copied()));
+        let mut chosen = |key: &Key| known.get(key).and_then(CachedPlans::chosen);
+        let of_class = class.and_then(|class| kept(&class).or_else(|| chosen(&class)));
         // A choice of one's own comes before what its class has.
-        kept(&whole).or(of_class).or_else(|| known.get(&whole).copied())
+        kept(&whole).or(of_class).or_else(|| chosen(&whole))
     }
 
     /// Returns the cached plans of a size class.
     pub(crate) fn remembered_class(&mut self, class: &Key) -> Option<PlanSequence> {
-        self.history.kept.get(class).or_else(|| self.history.known.get(class)).copied()
+        let CallHistory { known, kept, .. } = &mut self.history;
+        kept.get(class).copied().or_else(|| known.get(class).and_then(CachedPlans::chosen))
     }
 
-    /// Caches a call's plans, and returns the plans evicted for them. `weight` must be the same on all ranks.
-    pub(crate) fn remember(&mut self, key: Key, sequence: PlanSequence, weight: usize) -> Vec<PlanId> {
+    /// Caches a call's plans, or `provisional` ones, and returns the plans evicted for them. `weight` must be the same on all ranks.
+    pub(crate) fn remember(
+        &mut self,
+        key: Key,
+        sequence: PlanSequence,
+        weight: usize,
+        provisional: bool,
+    ) -> Vec<PlanId> {
         // What is called again and again is not looked up, and was used all the same.
         let repeated: Vec<Key> =
             self.history.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
         for key in repeated {
             self.remembered(&key);
         }
-        let gone = self.history.known.insert(key, sequence, weight);
-        let mut plans: Vec<PlanId> = gone.iter().flat_map(PlanSequence::plans).collect();
+        let cached = CachedPlans { sequence, provisional_calls: u64::from(provisional) };
+        let gone = self.history.known.insert(key, cached, weight);
+        let mut plans: Vec<PlanId> = gone.iter().flat_map(CachedPlans::plans).collect();
         plans.extend(self.forget_beyond());
         self.forget_last_of(&plans);
         plans
@@ -300,13 +337,12 @@ impl PlanSelector {
     pub(super) fn forget_beyond(&mut self) -> Vec<PlanId> {
         let CallHistory { known, kept, uneven_counts, .. } = &mut self.history;
         let others = uneven_counts.plans() + kept.values().flat_map(PlanSequence::plans).count();
-        let plans =
-            |known: &LruCache<Key, PlanSequence>| known.values().flat_map(PlanSequence::plans).count();
+        let plans = |known: &LruCache<Key, CachedPlans>| known.values().flat_map(CachedPlans::plans).count();
         let mut gone = Vec::new();
         while others + plans(known) > REMEMBERED.entries && known.values().count() > 1 {
             gone.extend(known.forget());
         }
-        let gone: Vec<PlanId> = gone.iter().flat_map(PlanSequence::plans).collect();
+        let gone: Vec<PlanId> = gone.iter().flat_map(CachedPlans::plans).collect();
         self.forget_last_of(&gone);
         gone
     }

@@ -84,10 +84,9 @@ impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
         self.lock().known.values().count()
     }
 
-    /// Returns whether a value is known.
-    #[cfg(test)]
-    pub fn knows(&self, key: &K) -> bool {
-        self.lock().known.get(key).is_some()
+    /// Returns the value of a key, if it is known.
+    pub fn known(&self, key: &K) -> Option<V> {
+        self.lock().known.get(key).cloned()
     }
 }
 
@@ -117,11 +116,11 @@ mod tests {
             // The first value is being made until all this is over.
             assert_eq!(cache.get_or_make(&2, || (20, 1)), 20);
             assert_eq!(cache.get_or_make(&2, || unreachable!()), 20);
-            assert!(!cache.knows(&1));
+            assert!(cache.known(&1).is_none());
             go_on.send(()).unwrap();
             assert_eq!(long.join().unwrap(), 10);
         });
-        assert!(cache.knows(&1) && cache.knows(&2));
+        assert_eq!((cache.known(&1), cache.known(&2)), (Some(10), Some(20)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! proven and compiled once, and kept for when it comes again; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
+use super::once::Source;
 use super::record::Proofs;
 use super::selector::{PlanBudget, PlanSelector};
 use super::uneven_counts::{CountVector, Prepared, ProvenRun, ProvenRuns};
@@ -64,9 +65,13 @@ impl PlanSelector {
 
     fn prove_uneven(&self, key: &CountVector, room: &PlanBudget<'_>) -> Result<Vec<ProvenRun>, Error> {
         let question = self.uneven_question(key, room);
-        self.once(&(key, room.counter_bytes), &question, key.access, room, |chosen, proofs| {
-            runs(key, &question, chosen, proofs, room.rank)
-        })
+        self.once(
+            &(key, room.counter_bytes),
+            &question,
+            Source::Tuning(key.access),
+            room,
+            |chosen, proofs| runs(key, &question, chosen, proofs, room.rank),
+        )
     }
 }
 

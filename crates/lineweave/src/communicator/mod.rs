@@ -100,7 +100,7 @@ impl Communicator {
         (!self.lent.get()).then(|| unsafe { &mut *self.shared.engine.get() })
     }
 
-    fn engine_ref(&self) -> &Engine {
+    pub(crate) fn engine_ref(&self) -> &Engine {
         if self.lent.get() {
             self.recall();
         }

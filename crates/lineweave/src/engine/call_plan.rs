@@ -6,7 +6,7 @@ use crate::call::CallSpec;
 use crate::choose::{PlanSequence, Prepared};
 use crate::compile::{MessageSpan, PlanId};
 use crate::kernel::{Fold, ScaleFn};
-use crate::signature::{CallKey, CallSignature};
+use crate::signature::CallKey;
 use lineweave_core::plan::Blocks;
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,14 +87,12 @@ impl Windows {
 pub(super) struct CallPlan {
     /// Call, as ranks compare it and errors name it.
     pub call: CallSpec,
-    /// The signature by which ranks compare the call.
-    pub signature: CallSignature,
     pub left: Left,
     /// Function that divides this rank's output in the end, and the number of elements that it divides.
     pub scale: Option<(ScaleFn, usize)>,
     /// Bytes of the input of which a copy must be made first.
     pub copied: Option<usize>,
-    /// The lengths of uneven blocks, in bytes.
+    /// The lengths of uneven blocks, in bytes, until the call begins.
     pub lengths: Vec<usize>,
 }
 

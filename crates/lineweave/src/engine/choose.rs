@@ -59,55 +59,61 @@ impl Engine {
         selector.choose(&selector.question(&key, &self.room()), key.access)
     }
 
-    /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
-    /// it about costs more than a small call itself.
+    /// Everything a call needs, from the last call of this collective if that was equal; or `None` while its plans are chosen beside it. By
+    /// reference: copying it about costs more than a small call itself.
     ///
     /// # Errors
     /// The errors of choosing a plan, and [`Error::Operator`] when the type has no such operator.
     #[inline(always)]
-    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&ResolvedCall, Error> {
+    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<Option<&ResolvedCall>, Error> {
         if !self.selector.is_last(call) {
-            let ready = self.make_ready(call)?;
-            return Ok(self.selector.set_last(ready));
+            let Some(ready) = self.make_ready(call)? else { return Ok(None) };
+            return Ok(Some(self.selector.set_last(ready)));
         }
-        self.selector.last(call.collective).ok_or_else(|| Error::Failed("a call was not made ready".into()))
+        Ok(self.selector.last(call.collective))
     }
 
     #[cold]
-    fn make_ready(&mut self, call: &CallSpec) -> Result<ResolvedCall, Error> {
+    fn make_ready(&mut self, call: &CallSpec) -> Result<Option<ResolvedCall>, Error> {
         let (fold, scale) = fold_and_scale(call.operator, call.element)?;
-        let sequence = self.sequence_of(self.selector.key_of(call))?;
+        let key = self.selector.key_of(call);
+        let sequence = match self.selector.remembered(&key) {
+            Some(sequence) => sequence,
+            None if self.selector.defers(call, &key, &self.room()) => return Ok(None),
+            None => self.set_up(|engine| engine.make_sequence(key))?,
+        };
         let (plan, bytes) = sequence.next(call.bytes());
         let simple = bytes == call.bytes() && !self.asks(call);
         let in_place = !has_two_buffers(call.collective) || self.runs_in_place(plan);
         let reproducible = self.selector.reproducible;
         let signature = call.signature(reproducible);
-        Ok(ResolvedCall { call: *call, reproducible, sequence, fold, scale, signature, simple, in_place })
+        Ok(Some(ResolvedCall {
+            call: *call,
+            reproducible,
+            sequence,
+            fold,
+            scale,
+            signature,
+            simple,
+            in_place,
+        }))
     }
 
-    /// The plans of a call whose buffers are all shared.
-    ///
-    /// # Errors
-    /// The errors of choosing a plan.
-    pub(crate) fn shared_sequence(&mut self, call: &CallSpec) -> Result<PlanSequence, Error> {
-        self.sequence_of(Key { access: PeerAccess::SharedHeap, ..self.selector.key_of(call) })
-    }
-
-    fn sequence_of(&mut self, key: Key) -> Result<PlanSequence, Error> {
-        if let Some(sequence) = self.selector.remembered(&key) {
-            return Ok(sequence);
-        }
-        self.set_up(|engine| engine.make_sequence(key))
-    }
-
-    fn make_sequence(&mut self, key: Key) -> Result<PlanSequence, Error> {
-        let (key, proven) = self.selector.proven_for(&key, &self.room())?;
-        self.take_in(key, &proven)
+    /// Chooses, proves and compiles the plans of a call.
+    pub(super) fn make_sequence(&mut self, key: Key) -> Result<PlanSequence, Error> {
+        let (taken, proven) = self.selector.proven_for(&key, &self.room())?;
+        self.selector.note_class(&key, &taken);
+        self.take_in(taken, &proven)
     }
 
     /// The plans of a class of calls, to be cut for each; nothing if it has none.
-    pub(super) fn class_sequence(&mut self, class: Key) -> Result<Option<PlanSequence>, Error> {
-        if let Some(sequence) = self.selector.remembered_class(&class) {
+    pub(super) fn class_sequence(
+        &mut self,
+        call: &CallSpec,
+        class: Key,
+    ) -> Result<Option<PlanSequence>, Error> {
+        let known = self.selector.remembered_class(&class);
+        if let Some(sequence) = known.or_else(|| self.selector.provisional(call, &class)) {
             return Ok(Some(sequence));
         }
         self.set_up(|engine| match engine.selector.proven_class(&class, &engine.room())? {
@@ -122,13 +128,18 @@ impl Engine {
             self.selector.keep(key, sequence);
             return Ok(sequence);
         }
-        let weight = proven.ops() / self.ranks();
-        let old = self.selector.remember(key, sequence, weight);
-        self.give_up(old.into_iter());
+        self.remember(key, sequence, proven, false);
         Ok(sequence)
     }
 
-    fn compile(&mut self, key: &Key, proven: &Proven) -> Result<PlanSequence, Error> {
+    /// Caches the plans of a call, and gives up those that are evicted for them.
+    pub(super) fn remember(&mut self, key: Key, sequence: PlanSequence, proven: &Proven, provisional: bool) {
+        let weight = proven.ops() / self.ranks();
+        let old = self.selector.remember(key, sequence, weight, provisional);
+        self.give_up(old.into_iter());
+    }
+
+    pub(super) fn compile(&mut self, key: &Key, proven: &Proven) -> Result<PlanSequence, Error> {
         let mut prepare = |proved: &Proved| -> Result<(PlanId, usize), Error> {
             let id = self.prepare_part(&proved.part, &proved.proof, key.bytes, key.association, key.cut)?;
             Ok((id, proved.part.plan.bytes))

@@ -1,6 +1,7 @@
 //! Course of a call: of one that blocks at once, and of a started one from where it had to wait.
 
-use super::call_plan::{CallPlan, Preface};
+use super::call_plan::CallPlan;
+use super::change_over::ChangeOver;
 use super::fast_path::FastPathResult;
 use super::nonblocking::{Agreed, Agreement, Comparison};
 use super::run::{Buffers, Mode, Stop};
@@ -22,12 +23,23 @@ pub(super) struct Course {
     comparison: Option<Comparison>,
     /// The question about the buffers of all ranks, if the plans depend on it.
     agreement: Option<Agreement>,
+    pub change_over: ChangeOver,
     pub plan: Option<CallPlan>,
 }
 
 impl Course {
     pub fn new(call: CallSpec, input: *const u8, output: *mut u8) -> Course {
-        Course { call, input, output, begun: false, comparison: None, agreement: None, plan: None }
+        let change_over = ChangeOver::New;
+        Course {
+            call,
+            input,
+            output,
+            begun: false,
+            comparison: None,
+            agreement: None,
+            change_over,
+            plan: None,
+        }
     }
 }
 
@@ -48,7 +60,8 @@ impl Engine {
     fn barrier_anew(&mut self) -> Result<(), Error> {
         // SAFETY: a barrier touches no buffer.
         unsafe { self.call(&CallSpec::BARRIER, std::ptr::null(), std::ptr::null_mut()) }?;
-        if !self.selector.check {
+        // A provisional plan is not for good.
+        if !self.selector.check && self.selector.is_last(&CallSpec::BARRIER) {
             self.keep_exchange(true);
         }
         Ok(())
@@ -84,8 +97,12 @@ impl Engine {
             // SAFETY: passed on.
             return unsafe { self.run_course(call, None, input, output) };
         }
-        let ResolvedCall { ref sequence, fold, scale, signature, simple, in_place, .. } =
-            *self.ready(call)?;
+        let Some(&ResolvedCall { ref sequence, fold, scale, signature, simple, in_place, .. }) =
+            self.ready(call)?
+        else {
+            // SAFETY: passed on.
+            return unsafe { self.run_course(call, None, input, output) };
+        };
         let (plan, bytes) = sequence.next(call.bytes());
         if !simple || (self.find_alias(call, input, output)? && !in_place) {
             // SAFETY: passed on.
@@ -169,21 +186,22 @@ impl Engine {
                 Some(counts) => self.asks_uneven(&call, counts),
             };
             let agreed = if asks { self.open(course, counts, mode)? } else { Agreed::NOTHING };
+            if counts.is_none() {
+                self.settle(course, agreed.shared, mode)?;
+            }
             let plan = match counts {
                 None => self.plan_call(&call, input, output, agreed),
                 Some(counts) => self.plan_uneven(&call, counts, input, output, agreed),
             };
-            if plan.is_err() && asks {
+            if plan.is_err() && course.begun {
                 self.end();
             }
             course.plan = Some(plan?);
         }
-        let Course { input, output, begun, comparison, plan: Some(plan), .. } = course else { return Ok(()) };
-        if !*begun {
-            *comparison = self.begin_course(&plan.call, plan.signature, &plan.lengths)?;
-            *begun = true;
-        }
-        self.end_comparison(comparison, mode)?;
+        let Some(plan) = &mut course.plan else { return Ok(()) };
+        let (call, lengths) = (plan.call, std::mem::take(&mut plan.lengths));
+        self.begin_once(course, &call, &lengths, mode)?;
+        let Course { input, output, plan: Some(plan), .. } = course else { return Ok(()) };
         if let Some(bytes) = plan.copied.take() {
             self.reserve_shadow(bytes)?;
             // SAFETY: the caller vouches for the input.
@@ -222,21 +240,30 @@ impl Engine {
     /// Begins a call that asks, compares it, and hears what the others say of their buffers.
     #[cold]
     fn open(&mut self, course: &mut Course, counts: Option<&[usize]>, mode: Mode) -> Result<Agreed, Stop> {
-        let Course { ref call, input, output, ref mut begun, ref mut comparison, ref mut agreement, .. } =
-            *course;
+        let Course { ref call, input, output, .. } = *course;
         let preface = self.preface(call, counts, input, output)?;
-        if !*begun {
-            let Preface { call, lengths, .. } = &preface;
-            let signature = call.signature(self.reproducible()).of_blocks(lengths);
-            *comparison = self.begin_course(call, signature, lengths)?;
-            *begun = true;
-        }
-        self.end_comparison(comparison, mode)?;
-        let agreement = match agreement {
+        self.begin_once(course, &preface.call, &preface.lengths, mode)?;
+        let agreement = match &mut course.agreement {
             Some(agreement) => agreement,
-            None => agreement.insert(self.ask(&preface, input, output)),
+            None => course.agreement.insert(self.ask(&preface, input, output)),
         };
-        self.hear(agreement, mode)
+        self.hear_buffers(agreement, mode)
+    }
+
+    /// Begins a call, with blocks of these lengths in bytes if they differ, unless it has begun, and compares it.
+    pub(super) fn begin_once(
+        &mut self,
+        course: &mut Course,
+        call: &CallSpec,
+        lengths: &[usize],
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        if !course.begun {
+            let signature = call.signature(self.reproducible()).of_blocks(lengths);
+            course.comparison = self.begin_course(call, signature, lengths)?;
+            course.begun = true;
+        }
+        self.end_comparison(&mut course.comparison, mode)
     }
 }
 

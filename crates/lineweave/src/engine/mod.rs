@@ -13,6 +13,7 @@ mod calls;
 mod child;
 mod choose;
 mod compare;
+mod change_over;
 mod course;
 mod p2p_operation;
 mod health;

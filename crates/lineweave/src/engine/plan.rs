@@ -6,7 +6,7 @@ use super::run::{fold_and_scale, Buffers};
 use super::state::Engine;
 use super::uneven::Uneven;
 use crate::call::{expect_length, CallSpec};
-use crate::choose::{has_two_buffers, PlanSequence, ResolvedCall};
+use crate::choose::{has_two_buffers, PlanSequence};
 use crate::error::Error;
 use lineweave_core::collective::Collective;
 
@@ -46,22 +46,23 @@ impl Engine {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });
         }
         let left = Left { windows: Windows::Nothing, fold: Buffers::NONE.fold, aliased: false, run: None };
-        let signature = call.signature(self.reproducible());
-        let nothing =
-            CallPlan { call: *call, signature, left, scale: None, copied: None, lengths: Vec::new() };
+        let nothing = CallPlan { call: *call, left, scale: None, copied: None, lengths: Vec::new() };
         if call.count == 0 && collective.moves_data() {
             return Ok(nothing);
         }
-        let ResolvedCall { mut sequence, fold, scale, .. } = *self.ready(call)?;
-        if agreed.shared {
-            let shared = self.shared_sequence(call)?;
-            // Every rank takes the same: what a copy of the input was made for could not be reached.
-            sequence = match !agreed.in_place || self.all_in_place(&shared) {
-                true => shared,
-                // Asked for again: it may have been forgotten for the other.
-                false => self.ready(call)?.sequence,
-            };
-        }
+        let (fold, scale) = fold_and_scale(call.operator, call.element)?;
+        let shared = match agreed.shared {
+            true => Some(self.sequence_for(call, self.key_of(call, true))?),
+            false => None,
+        };
+        // Every rank takes the same: what a copy of the input was made for could not be reached.
+        let sequence = match shared.filter(|shared| !agreed.in_place || self.all_in_place(shared)) {
+            Some(shared) => shared,
+            None => match self.ready(call)? {
+                Some(ready) => ready.sequence,
+                None => self.sequence_for(call, self.key_of(call, false))?,
+            },
+        };
         let aliased = self.find_alias(call, input, output)?;
         let scale = scale.filter(|_| self.has_output(call)).map(|scale| (scale, call.count));
         // A window of one block may be where another block of the input lies.
@@ -145,8 +146,7 @@ impl Engine {
         let copied = (in_place && copies(&uneven)).then_some(given);
         let left = Left { windows: uneven.windows, fold, aliased: false, run: None };
         let scale = scale.map(|scale| (scale, counts[self.rank()]));
-        let signature = call.signature(self.reproducible()).of_blocks(&lengths);
-        Ok(CallPlan { call, signature, left, scale, copied, lengths })
+        Ok(CallPlan { call, left, scale, copied, lengths })
     }
 
     /// Returns whether the other ranks give what this one takes; `counts` is what all give to all.

@@ -39,7 +39,7 @@ impl Engine {
         };
         let user_operator = matches!(call.operator, Some(Operator::User(_)));
         if let Some(class) = set.class(user_operator) {
-            if let Some(sequence) = self.class_sequence(class)? {
+            if let Some(sequence) = self.class_sequence(call, class)? {
                 if let Some(blocks) = self.plans[sequence.plan].blocks_of(counts) {
                     // Two buffers are one, block by block, where each gives as much as it takes.
                     let in_place = self.all_in_place(&sequence) && self.gives_what_it_takes(&set);

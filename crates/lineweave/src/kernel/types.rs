@@ -152,6 +152,11 @@ impl ElementType {
         self.row().3
     }
 
+    /// Returns whether sums and products are the same in any order.
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self.kind(), Kind::Integer | Kind::Truth)
+    }
+
     /// Returns whether it is a floating-point type.
     pub fn is_float(self) -> bool {
         self.kind() == Kind::Float

@@ -7,7 +7,7 @@ mod table;
 mod values;
 
 pub use table::VARIABLES;
-pub use values::{Attach, Bind, Forced, Wait};
+pub use values::{Attach, Bind, Forced, HelperThreads, Wait};
 
 use crate::topology::Source;
 use lineweave_core::names::{nearest, shortened};
@@ -120,8 +120,8 @@ pub struct Settings {
     pub attach: Attach,
     /// True if choices, proofs and what the profile says are kept for later programs.
     pub keep_plans: bool,
-    /// True if a helper thread carries started calls on.
-    pub progress_thread: bool,
+    /// Threads that may work beside the program.
+    pub threads: HelperThreads,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
     /// Settings of `lineweave run`.
@@ -164,7 +164,7 @@ impl Default for Settings {
             stop_timeout: None,
             attach: Attach::Auto,
             keep_plans: true,
-            progress_thread: false,
+            threads: HelperThreads { progress: false, choose: true },
             algorithms: Vec::new(),
             run: Run { quiet: false, openmp: true, profile_optional: false },
             rows: VARIABLES.iter().map(row).collect(),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 23] = [
+pub const VARIABLES: [Variable; 24] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -104,7 +104,14 @@ pub const VARIABLES: [Variable; 23] = [
         values: "0 or 1",
         default: "0",
         about: "a helper thread carries started calls on while ranks do something else",
-        set: |s, text| values::switch(text).map(|v| s.progress_thread = v),
+        set: |s, text| values::switch(text).map(|v| s.threads.progress = v),
+    },
+    Variable {
+        name: "LINEWEAVE_CHOOSE",
+        values: "beside or within",
+        default: "beside",
+        about: "calls run simple plans while a thread chooses theirs, or a first call waits for it",
+        set: |s, text| values::named::<values::Form>(text).map(|form| s.threads.choose = form == values::Form::Beside),
     },
     Variable {
         name: "LINEWEAVE_ALGORITHM",

@@ -38,6 +38,7 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_BIND", "3,0-1"),
         ("LINEWEAVE_TIMEOUT", "0.5"),
         ("LINEWEAVE_STOP_TIMEOUT", "2s"),
+        ("LINEWEAVE_CHOOSE", "within"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial"),
         ("LINEWEAVE_QUIET", "1"),
         ("LINEWEAVE_OPENMP", "0"),
@@ -58,7 +59,8 @@ fn every_value_is_read_and_its_origin_kept() {
     assert!(
         settings.check
             && settings.reproducible
-            && settings.progress_thread
+            && settings.threads.progress
+            && !settings.threads.choose
             && settings.run.quiet
             && settings.run.profile_optional
             && !settings.run.openmp

@@ -27,6 +27,15 @@ pub enum Wait {
     Auto,
 }
 
+/// Threads that work beside a program's calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HelperThreads {
+    /// One carries started calls on.
+    pub progress: bool,
+    /// One chooses the plans of calls, which run simple plans until it is done.
+    pub choose: bool,
+}
+
 /// Binding of ranks to CPUs.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -92,8 +101,8 @@ pub enum Attach {
     Off,
 }
 
-/// Places where a first team may form under MPI, whose library reads the setting by itself.
-#[derive(Deserialize)]
+/// Places where something may be done that takes long: in a thread beside the program's calls, or within one.
+#[derive(PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Form {
     Beside,

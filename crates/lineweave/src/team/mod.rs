@@ -182,7 +182,7 @@ fn join(
         budget: if held { budget } else { budget.on_any_cpu(config.wait) },
         limits: config.limits(),
         copy: config.tuning.copy_policy(),
-        progress_thread: config.progress_thread,
+        progress_thread: config.threads.progress,
     };
     let selector = PlanSelector::new(config, held);
     Communicator::join(segment, rank, options, selector, group, PATIENCE)

@@ -124,7 +124,7 @@ impl Soaking {
         settings.wait = self.wait;
         settings.check = self.check;
         settings.reproducible = self.reproducible;
-        settings.progress_thread = self.helped;
+        settings.threads.progress = self.helped;
         settings.timeout = Some(PATIENCE);
         let config = TeamConfig::new(self.ranks, &settings).map_err(|e| e.to_string())?;
         let team = Team::with(config).map_err(|e| e.to_string())?;

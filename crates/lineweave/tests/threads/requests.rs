@@ -192,8 +192,8 @@ fn requests_are_futures() {
 
 #[test]
 fn a_helper_thread_carries_on_while_a_rank_computes() {
-    let (settings, _) = Settings::from_environment().expect("settings");
-    let settings = Settings { progress_thread: true, ..settings };
+    let (mut settings, _) = Settings::from_environment().expect("settings");
+    settings.threads.progress = true;
     let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
     let waited = team.threads(|mut comm| {
         comm.barrier()?;

@@ -196,8 +196,13 @@ fn after_another(mut config: TeamConfig, task: &Task) -> Result<Answer, CliError
     let file = std::env::temp_dir().join(format!("lineweave-first-{}.bin", std::process::id()));
     config.tuning.kept = Some(file.clone());
     let task = Task { lengths: 0, ..task.clone() };
-    let run = || among(&Team::with(config.clone())?, &task);
-    let second = run().and_then(|_| run());
+    let run = |choose: bool| {
+        let mut config = config.clone();
+        config.threads.choose = choose;
+        among(&Team::with(config)?, &task)
+    };
+    // The first one waits for its choices, so that they are kept before it ends.
+    let second = run(false).and_then(|_| run(true));
     // The file does not exist if nothing could be kept.
     let _ = std::fs::remove_file(&file);
     second

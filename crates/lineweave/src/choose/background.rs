@@ -1,0 +1,68 @@
+//! The thread that chooses and proves the plans of one communicator beside its calls.
+
+use super::planner::Planner;
+use super::proven::Key;
+use crate::affinity;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Keys whose plans are to be chosen, in their order, and the thread that chooses them: it is started for a first key, and ends when none is left.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    queue: Arc<Mutex<Queue>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// The first one is being chosen for while the thread runs.
+    keys: VecDeque<Key>,
+    runs: bool,
+}
+
+impl Background {
+    /// Nothing that could panic halfway is done under the lock.
+    fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+        queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the plans of a key chosen and proved, unless that is under way. Returns false where no thread can be started.
+    pub fn plan(&self, key: Key, planner: impl FnOnce() -> Planner) -> bool {
+        let mut queue = Background::lock(&self.queue);
+        if !queue.keys.contains(&key) {
+            queue.keys.push_back(key);
+        }
+        if !queue.runs {
+            let (planner, shared) = (planner(), Arc::clone(&self.queue));
+            let thread = std::thread::Builder::new().name("lineweave-plan".into());
+            queue.runs = thread.spawn(move || Background::run(&shared, &planner)).is_ok();
+            if !queue.runs {
+                queue.keys.clear();
+            }
+        }
+        queue.runs
+    }
+
+    fn run(queue: &Mutex<Queue>, planner: &Planner) {
+        // The thread that started it may be a rank's and bound to its CPU.
+        affinity::unpin();
+        loop {
+            let key = {
+                let mut queue = Background::lock(queue);
+                let Some(&key) = queue.keys.front() else {
+                    queue.runs = false;
+                    return;
+                };
+                key
+            };
+            // An error is kept where the plans would be, for the call that needs them.
+            let _ = planner.plan_key(&key);
+            Background::lock(queue).keys.retain(|other| *other != key);
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        Background::lock(&self.queue).keys.clear();
+    }
+}
