@@ -86,13 +86,15 @@ impl TeamConfig {
     }
 
     /// Returns the configuration of a team whose ranks somebody else has placed: rank r runs on CPU `cpus[r]`, and all ranks together may
-    /// use the CPUs `allowed`, both by the operating system's numbers. No rank is bound.
+    /// use the CPUs `allowed`, both by the operating system's numbers. No rank is bound, and calls wait for their choices: who places ranks, such as
+    /// the library under MPI, has plans chosen beside calls by itself ([`crate::Communicator::planner`]), and compares chosen plans with others.
     ///
     /// # Errors
     /// The errors of [`TeamConfig::new`]; [`Error::Topology`] for a CPU that the topology does not have.
     pub fn placed(cpus: &[usize], allowed: &[usize]) -> Result<TeamConfig, Error> {
         let (mut settings, _) = Settings::from_environment()?;
         settings.bind = Bind::None;
+        settings.threads.choose = false;
         let ranks = cpus.len();
         if ranks == 0 || ranks > MAX_RANKS {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });

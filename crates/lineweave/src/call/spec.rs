@@ -53,10 +53,19 @@ impl CallSpec {
         self.collective.output(rank, self.root).bytes(ranks, self.bytes())
     }
 
+    /// Returns the root that decides which bytes go where: 0 for a collective without one, whatever the caller gave.
+    pub(crate) fn effective_root(&self) -> usize {
+        if self.collective.rooted() {
+            self.root
+        } else {
+            0
+        }
+    }
+
     /// Returns the signature by which ranks compare calls when they wait for each other.
     pub(crate) fn signature(&self, reproducible: bool) -> CallSignature {
         let folds = self.operator.map(|operator| (operator, self.element));
-        CallSignature::new(self.collective, self.bytes(), self.root, folds, reproducible)
+        CallSignature::new(self.collective, self.bytes(), self.effective_root(), folds, reproducible)
     }
 
     /// Returns the words by which ranks compare calls. `lengths` stands for the lengths of uneven blocks, and is 0 where there are none.
@@ -72,7 +81,8 @@ impl CallSpec {
             Some(known) => Operator::ALL.iter().position(|&x| x == known).unwrap_or(0) as u64 + 1,
         };
         let collective = Collective::ALL.iter().position(|&x| x == self.collective);
-        [collective.unwrap_or(0) as u64, element, self.count as u64, operator, self.root as u64, lengths]
+        let (collective, root) = (collective.unwrap_or(0) as u64, self.effective_root() as u64);
+        [collective, element, self.count as u64, operator, root, lengths]
     }
 
     pub(crate) fn describe(words: [u64; WORDS]) -> String {

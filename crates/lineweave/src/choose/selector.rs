@@ -248,7 +248,7 @@ impl PlanSelector {
             bytes: call.bytes(),
             grain: if collective.folds() { call.element.size() } else { 1 },
             association: self.association(call),
-            root: if collective.rooted() { call.root } else { 0 },
+            root: call.effective_root(),
             access: self.access(call.bytes()),
             // What lies behind the end is combined, and a program's own operator need not bear that.
             cut: !matches!(call.operator, Some(Operator::User(_))),

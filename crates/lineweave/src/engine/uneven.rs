@@ -33,7 +33,7 @@ impl Engine {
             collective,
             grain: if collective.folds() { call.element.size() } else { 1 },
             association: self.selector.association(call),
-            root: if collective.rooted() { call.root } else { 0 },
+            root: call.effective_root(),
             access: if shared { PeerAccess::SharedHeap } else { self.selector.access(longest) },
             counts: counts.into(),
         };

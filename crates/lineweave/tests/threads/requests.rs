@@ -251,6 +251,20 @@ fn wrong_calls_are_refused_and_nothing_is_started() {
 }
 
 #[test]
+fn a_collective_without_a_root_is_the_same_call_whatever_root_is_given() {
+    for check in [false, true] {
+        let settings = Settings { check, ..Settings::default() };
+        let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
+        let sums = team.threads(|mut comm| {
+            let (collective, root) = (lineweave_core::collective::Collective::Allreduce, comm.rank());
+            let sum = |a| Operation::in_place(collective, Some(Operator::Sum), a, root);
+            comm.start(vec![1u32; 4], sum)?.wait()
+        });
+        assert_eq!(sums.expect("the team runs"), vec![vec![2; 4]; 2], "checked: {check}");
+    }
+}
+
+#[test]
 fn errors_come_out_of_waits_and_tests() {
     let settings = Settings { check: true, timeout: Some(Duration::from_millis(400)), ..Settings::default() };
     let team = |ranks: usize| {

@@ -18,7 +18,9 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::Instant;
 
-/// Lengths of the allreduces of doubles, called one after the other.
+/// First calls of each length: sums of doubles, which among more than two ranks wait for their plan, and broadcasts, which do not.
+const KINDS: [Collective; 2] = [Collective::Allreduce, Collective::Bcast];
+/// Lengths of their messages, called one after the other.
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
 /// Number of duplicates of a communicator, made one after the other.
 const DUPLICATES: usize = 20;
@@ -33,10 +35,11 @@ pub(super) struct Task {
     pub roots: usize,
 }
 
-/// The times of one length: one rank's, or the longest of all ranks.
+/// The times of one collective and length: one rank's, or the longest of all ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Call {
     ranks: usize,
+    collective: Collective,
     bytes: usize,
     /// Time that one rank alone takes to choose, and to prove its choice; only the process that starts the ranks knows
     /// it.
@@ -127,7 +130,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         let later = after_another(config.clone(), &task)?;
         for (call, later) in answer.calls.iter_mut().zip(later.calls) {
             call.kept_ns = later.first_ns;
-            (call.choose_ns, call.prove_ns) = alone(&config, call.bytes)?;
+            (call.choose_ns, call.prove_ns) = alone(&config, call.collective, call.bytes)?;
             report.line(&mut session.out, "first-call", call)?;
         }
         report.line(&mut session.out, "first-team", &answer.made)?;
@@ -144,14 +147,14 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
 
 fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliError> {
     let mut shown = table(
-        &["ranks", "allreduce", "choosing", "proving", "first call", "second", "first, kept"],
+        &["ranks", "call", "choosing", "proving", "first call", "second", "first, kept"],
         &[0, 1, 2, 3, 4, 5, 6],
     );
     let time = |ns: f64| Nanos(ns).to_string();
     for call in calls {
-        let bytes = Bytes(call.bytes as u64).to_string();
+        let named = format!("{} {}", call.collective, Bytes(call.bytes as u64));
         let times = [call.choose_ns, call.prove_ns, call.first_ns, call.second_ns, call.kept_ns].map(time);
-        shown.add_row([call.ranks.to_string(), bytes].into_iter().chain(times));
+        shown.add_row([call.ranks.to_string(), named].into_iter().chain(times));
     }
     session.out.table(&shown)?;
     session.out.line("")?;
@@ -209,9 +212,10 @@ fn after_another(mut config: TeamConfig, task: &Task) -> Result<Answer, CliError
 }
 
 /// Returns the times that one rank takes to choose, and to prove its choice.
-fn alone(config: &TeamConfig, bytes: usize) -> Result<(f64, f64), CliError> {
+fn alone(config: &TeamConfig, collective: Collective, bytes: usize) -> Result<(f64, f64), CliError> {
     let shape = config.shape();
-    let question = Question { shape, ..Question::flat(Collective::Allreduce, config.ranks(), bytes, 8) };
+    let grain = if collective.folds() { 8 } else { 1 };
+    let question = Question { shape, ..Question::flat(collective, config.ranks(), bytes, grain) };
     let start = Instant::now();
     let chosen = config.tuning.choose(&question, "processes").map_err(CliError::Select)?;
     let chose = ns(start);
@@ -275,9 +279,12 @@ pub fn rank(text: &str) -> Result<(), CliError> {
     let join_ns = ns(start);
     let ranks = comm.ranks();
     let mut calls = Vec::new();
-    for &bytes in &task.sizes {
-        let [first_ns, second_ns] = twice(&mut comm, bytes)?;
-        calls.push(Call { ranks, bytes, choose_ns: 0.0, prove_ns: 0.0, first_ns, second_ns, kept_ns: 0.0 });
+    for (collective, &bytes) in
+        KINDS.into_iter().flat_map(|kind| task.sizes.iter().map(move |bytes| (kind, bytes)))
+    {
+        let [first_ns, second_ns] = twice(&mut comm, collective, bytes)?;
+        let (choose_ns, prove_ns, kept_ns) = (0.0, 0.0, 0.0);
+        calls.push(Call { ranks, collective, bytes, choose_ns, prove_ns, first_ns, second_ns, kept_ns });
     }
     let (mut duplicate_ns, mut duplicate_first_ns, mut free_ns) = (0.0, 0.0, 0.0);
     for _ in 0..DUPLICATES {
@@ -285,7 +292,7 @@ pub fn rank(text: &str) -> Result<(), CliError> {
         let start = Instant::now();
         let mut other = comm.dup()?;
         duplicate_ns += ns(start) / DUPLICATES as f64;
-        duplicate_first_ns += twice(&mut other, task.sizes[0])?[0] / DUPLICATES as f64;
+        duplicate_first_ns += twice(&mut other, KINDS[0], task.sizes[0])?[0] / DUPLICATES as f64;
         let start = Instant::now();
         drop(other);
         free_ns += ns(start) / DUPLICATES as f64;
@@ -330,14 +337,17 @@ pub fn rank(text: &str) -> Result<(), CliError> {
     writeln!(std::io::stdout(), "{answer}").map_err(CliError::Output)
 }
 
-/// Returns the times of an allreduce of so many bytes, and of the same call again.
-fn twice(comm: &mut Communicator, bytes: usize) -> Result<[f64; 2], CliError> {
+/// Returns the times of a call with so many bytes, and of the same call again.
+fn twice(comm: &mut Communicator, collective: Collective, bytes: usize) -> Result<[f64; 2], CliError> {
     let (data, mut sum) = (vec![1.0; bytes / 8], vec![0.0; bytes / 8]);
     let mut took = [0.0; 2];
     for took in &mut took {
         comm.barrier()?;
         let start = Instant::now();
-        comm.allreduce(&data, &mut sum, Operator::Sum)?;
+        match collective {
+            Collective::Bcast => comm.bcast(&mut sum, 0)?,
+            _ => comm.allreduce(&data, &mut sum, Operator::Sum)?,
+        }
         *took = ns(start);
     }
     Ok(took)
