@@ -4,8 +4,6 @@ use crate::bench::mpi::quantile;
 use crate::mpi::rules::Rule;
 use crate::mpi::{lengths, Algorithm, Curves, Effort, Models, Runs, Setting};
 use lineweave_core::collective::Collective;
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 
 /// Ratio to the best time: an algorithm within it at some length in the first round is a finalist.
@@ -39,22 +37,6 @@ pub struct Choice {
     pub default_ns: f64,
     /// The algorithm that beats the default, if there is one.
     pub best: Option<Best>,
-}
-
-impl Serialize for Choice {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = to.serialize_struct("Choice", 8)?;
-        let best = self.best.as_ref();
-        fields.serialize_field("collective", &self.collective)?;
-        fields.serialize_field("bytes", &self.bytes)?;
-        fields.serialize_field("default_ns", &self.default_ns)?;
-        fields.serialize_field("algorithm", &best.map(|b| &b.algorithm.name))?;
-        fields.serialize_field("time_ns", &best.map(|b| b.nanos))?;
-        fields.serialize_field("predicted_ns", &best.and_then(|b| b.predicted_ns))?;
-        fields.serialize_field("next", &best.and_then(|b| b.next.0.as_deref()))?;
-        fields.serialize_field("next_ns", &best.map(|b| b.next.1))?;
-        fields.end()
-    }
 }
 
 /// Returns the algorithms that come near the best at some length.

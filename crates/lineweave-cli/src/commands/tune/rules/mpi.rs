@@ -22,12 +22,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// The MPI that is tuned. Printed as `tune-mpi` by `lineweave tune --for`, first.
 #[derive(Serialize)]
 struct HeadObject<'a> {
     mpi: &'static str,
     version: &'a str,
     command: &'a str,
     ranks: usize,
+    /// Launches of the last rounds.
     launches: usize,
     disturbed: usize,
     /// Geometric mean, over all cells, of the default's time divided by the time with the rules.
@@ -42,11 +44,21 @@ struct HeadObject<'a> {
     file: Option<String>,
 }
 
+/// The choice for one collective and length. Printed as `tune-mpi-cell` by `lineweave tune --for`.
 #[derive(Serialize)]
 struct CellObject<'a> {
     ranks: usize,
-    #[serde(flatten)]
-    choice: &'a Choice,
+    collective: Collective,
+    bytes: u64,
+    default_ns: f64,
+    /// The algorithm that beats the default, if there is one.
+    algorithm: Option<&'a str>,
+    time_ns: Option<f64>,
+    /// Its time by tau-Lop, where it has a closed form.
+    predicted_ns: Option<f64>,
+    /// The next best algorithm; `None` for the default.
+    next: Option<&'a str>,
+    next_ns: Option<f64>,
 }
 
 /// The outcome for a number of ranks.
@@ -304,9 +316,20 @@ fn show(tuned: &Tuned, flavour: Flavour, file: Option<&Path>, session: &mut Sess
     let headings = ["collective", "bytes", "default", "best", "time", "gain", "predicted"];
     let mut lines = table(&headings, &[1, 2, 4, 5, 6]);
     for c in choices {
-        out.object("tune-mpi-cell", &CellObject { ranks, choice: c })?;
         let best = c.best.as_ref();
         let predicted = best.and_then(|b| b.predicted_ns);
+        let object = CellObject {
+            ranks,
+            collective: c.collective,
+            bytes: c.bytes,
+            default_ns: c.default_ns,
+            algorithm: best.map(|b| &*b.algorithm.name),
+            time_ns: best.map(|b| b.nanos),
+            predicted_ns: predicted,
+            next: best.and_then(|b| b.next.0.as_deref()),
+            next_ns: best.map(|b| b.next.1),
+        };
+        out.object("tune-mpi-cell", &object)?;
         lines.add_row([
             c.collective.to_string(),
             Bytes(c.bytes).to_string(),
