@@ -23,7 +23,7 @@ pub enum Verdict {
     Problem,
 }
 
-/// The result of one check.
+/// The result of one check. Printed as `finding` by `lineweave doctor`; the exit status is 1 where one is a problem.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
     /// The subject of the check.

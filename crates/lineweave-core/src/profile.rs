@@ -95,7 +95,7 @@ pub struct Cell {
     pub flagged: Vec<String>,
 }
 
-/// Something that a model has a place for and this machine cannot identify.
+/// Something that a model has a place for and this machine cannot identify. Printed as `unidentified` by `lineweave fit`, `measure` and `tune`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Unidentified {
     /// The parameter or probe.

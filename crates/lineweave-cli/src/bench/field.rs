@@ -30,7 +30,8 @@ pub struct Field {
     best: Vec<(Collective, usize, u64, f64)>,
 }
 
-/// Lineweave's time beside that of the fastest other library.
+/// Lineweave's time beside that of the fastest other library. Printed as `field` by `lineweave bench`, one object a case that the best of Open MPI,
+/// MPICH and Intel MPI were measured for (`bench/field/`).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Beside {
     pub collective: Collective,
@@ -39,6 +40,7 @@ pub struct Beside {
     pub bytes: u64,
     /// Lineweave's median between processes, with the same buffers each time, as others' benchmarks have it.
     pub median_ns: f64,
+    /// The fastest of the others.
     pub best_ns: f64,
     /// Lineweave's time divided by the other's.
     pub ratio: f64,

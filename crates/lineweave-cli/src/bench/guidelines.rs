@@ -8,7 +8,8 @@ use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
-/// A guideline that the measurements violate beyond their intervals.
+/// A guideline that lineweave's own times violate beyond their intervals, in cases beside which the exchange of two flags took alike. Printed as
+/// `guideline` by `lineweave bench`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Violated {
     pub guideline: &'static str,

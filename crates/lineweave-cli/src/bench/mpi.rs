@@ -24,7 +24,7 @@ pub struct Case {
     pub collective: String,
     /// Length of the message or of one block.
     pub bytes: usize,
-    /// One of [`BUFFERS`].
+    /// The buffers of the calls (`bench/mpi/collectives.c`): `reuse`, `fresh` or `worked`.
     pub buffers: &'static str,
 }
 
@@ -42,7 +42,8 @@ pub struct Order {
     pub launches: usize,
 }
 
-/// Medians of a subject's launches, in ns, by case.
+/// Medians of a subject's launches, in ns, by case. Printed as `mpi-time` by `lineweave bench mpi`, one object an MPI, with lineweave and without,
+/// and case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     pub mpi: String,
@@ -56,7 +57,7 @@ pub struct Row {
     pub median_ns: f64,
 }
 
-/// Time of lineweave beside that of the fastest MPI, for one case.
+/// Time of lineweave beside that of the fastest MPI, for one case. Printed as `mpi-ratio` by `lineweave bench mpi`, one object an MPI and case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ratio {
     /// The MPI that lineweave was in front of.

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The machine, the time and the version that a record was measured with.
+/// The machine, the time and the version that a record was measured with. Printed as `record` by `lineweave bench`, first, and the first line of a
+/// file in `bench/record/`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Provenance {
     /// Time of the measurement in UTC, as RFC 3339.
@@ -27,6 +28,7 @@ pub struct Provenance {
     pub kernel: String,
     /// The source of the costs that plans were chosen by.
     pub chosen_by: String,
+    /// Loads that shared the CPUs (`--beside`), such as `spin:1`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Load>,
 }

@@ -9,7 +9,8 @@ use lineweave_core::profile::Stats;
 use lineweave_tune::trial::{Buffers, Outcome, Way};
 use serde::Serialize;
 
-/// The times of one subject for one case.
+/// The times of one subject for one case. Printed as `bench` by `lineweave bench`, one object a subject and case: root 0, f64 elements, sum. In
+/// `bench/record/` keys that are `null` are left out.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     pub collective: Collective,
@@ -24,13 +25,14 @@ pub struct Row {
     pub rounds: usize,
     /// Median over rounds of this subject's median divided by the floor's in the same round.
     pub ratio_to_floor: Option<f64>,
-    /// The subject that is the floor of this case: `floor`, `byte-floor` or `memcpy`.
+    /// The subject that is the floor of this case: `floor`; for more than two ranks `hand-floor`; beyond a line `memcpy`; for an allreduce of two
+    /// ranks from 64 KiB on `byte-floor`.
     pub floor: Option<Subject>,
     /// The algorithm that ran, with parameters and window; lineweave only.
     pub algorithm: Option<String>,
     /// Bytes of a window; lineweave only.
     pub window_bytes: Option<usize>,
-    /// The reason for that algorithm: `forced`, `measured` or `predicted`; lineweave only.
+    /// The reason for that algorithm: `forced`, `measured`, `simulated` or `predicted`; lineweave only.
     pub because: Option<String>,
     /// The fastest of a peer's settings.
     pub setting: Option<String>,
@@ -69,7 +71,7 @@ impl From<Stats> for Times {
     }
 }
 
-/// A subject that was not measured, and why.
+/// A subject that was not measured, and why. Printed as `skipped` by `lineweave bench`, of Python and of MPI as well.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Skipped {
     pub subject: Subject,

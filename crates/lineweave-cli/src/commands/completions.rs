@@ -13,6 +13,7 @@ pub struct Arguments {
     shell: Shell,
 }
 
+/// The script that completes words in a shell. Printed as `completions` by `lineweave completions`.
 #[derive(Serialize)]
 struct Completions {
     shell: String,

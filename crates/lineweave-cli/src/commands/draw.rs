@@ -78,6 +78,7 @@ fn timed(plan: &Plan, measured: Option<&Path>, session: &mut Session) -> Result<
     }
 }
 
+/// A drawing of a plan. Printed as `drawing` by `lineweave draw`.
 #[derive(Serialize)]
 struct Drawing {
     plan: String,

@@ -19,6 +19,7 @@ pub struct Arguments {
     unset: bool,
 }
 
+/// The variables of the environment to set. Printed as `env` by `lineweave env`.
 #[derive(Serialize)]
 struct Variables {
     /// Values by name; `null` for a variable that is to be unset.

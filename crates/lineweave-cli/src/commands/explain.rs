@@ -63,21 +63,30 @@ struct Found {
     free: Option<Choice>,
 }
 
+/// The plan that a call runs, and the others. Printed as `choice` by `lineweave explain`.
 #[derive(Serialize)]
 struct ChoiceObject<'a> {
     #[serde(flatten)]
     asked: AskedObject,
     #[serde(flatten)]
     chosen: ChosenObject<'a>,
+    /// True if only plans were considered whose results are reproducible.
     reproducible: bool,
+    /// The algorithm that would be chosen otherwise.
     free_algorithm: Option<&'a str>,
     free_predicted_ns: Option<f64>,
+    /// The best candidate of another algorithm.
     runner_up: Option<CandidateObject<'a>>,
+    /// The best plan of cross-memory attach, where that was considered.
     attach: Option<CandidateObject<'a>>,
+    /// The best plan through boxes, where attach was considered.
     boxes: Option<CandidateObject<'a>>,
+    /// Number of candidates.
     costed: usize,
+    /// Everything that was left out, assumed or extrapolated.
     reasons: &'a [String],
     costs: &'a str,
+    /// Figures of a machine that are its matrix's, those that are assumed, and the time of the tree made from it.
     notes: &'a [String],
 }
 
@@ -88,7 +97,9 @@ struct AskedObject {
     ranks: usize,
     root: usize,
     bytes: usize,
+    /// Size of an element.
     grain_bytes: usize,
+    /// `threads` where ranks reach each other's buffers (`--direct`), else `processes`.
     team: &'static str,
 }
 
@@ -98,21 +109,30 @@ struct ChosenObject<'a> {
     algorithm: &'a str,
     params: &'a Params,
     window_bytes: usize,
+    /// `predicted` or `measured` to be the fastest, `simulated` (a tree of an adopted matrix), or `forced` by `LINEWEAVE_ALGORITHM`.
     because: &'static str,
     predicted_ns: f64,
+    /// Time of a call, where it was measured at this very size.
     measured_ns: Option<f64>,
 }
 
+/// A plan that was costed. Printed as `candidate` by `lineweave explain --candidates`, best first.
 #[derive(Serialize)]
 struct CandidateObject<'a> {
     algorithm: &'static str,
     params: &'a Params,
     window_bytes: usize,
+    /// A call of the whole message when calls follow each other; a lower bound if `given_up`.
     predicted_ns: f64,
+    /// One window alone.
     latency_ns: f64,
+    /// Ops of the plan of one window.
     ops: usize,
+    /// True if sizes or concurrency beyond the measured ones entered.
     extrapolated: bool,
+    /// True if costing ended early, because it could no longer be the best.
     given_up: bool,
+    /// True if a probe times this very plan.
     calibrated: bool,
 }
 

@@ -29,11 +29,13 @@ struct Parameter {
     about: &'static str,
 }
 
+/// An algorithm. Printed as `algorithm` by `lineweave list`.
 #[derive(Serialize)]
 struct Row {
     collective: Collective,
     name: &'static str,
     about: &'static str,
+    /// The paper and section that it is from.
     source: &'static str,
     parameters: Vec<Parameter>,
 }
@@ -52,11 +54,15 @@ impl Row {
     }
 }
 
+/// A description of a machine. Printed as `machine` by `lineweave list --machines`.
 #[derive(Serialize)]
 struct MachineRow<'a> {
+    /// The value that `--machine` takes.
     name: &'a str,
     title: &'a str,
+    /// Its instruction set.
     arch: &'a str,
+    /// Synthetic form; `None` where groups differ in size.
     topology: Option<&'a str>,
     cpus: Option<usize>,
     /// The authors of the machine's matrix.

@@ -21,6 +21,7 @@ pub struct Arguments {
     directory: PathBuf,
 }
 
+/// A manual page. Printed as `page` by `lineweave man`.
 #[derive(Serialize)]
 struct Page<'a> {
     file: &'a Path,

@@ -31,22 +31,25 @@ pub struct Arguments {
     quick: bool,
 }
 
-/// The profile as a whole.
+/// The profile as a whole. Printed as `profile` by `lineweave measure`, first; the objects of `lineweave fit` follow.
 #[derive(Serialize)]
 struct ProfileObject<'a> {
     file: String,
     fingerprint_id: String,
     measured_at: &'a str,
     cells: usize,
+    /// Cells that the plausibility gate found odd.
     flagged: usize,
+    /// Number of things that this machine cannot tell.
     unidentified: usize,
 }
 
-/// A cell that the plausibility gate found implausible.
+/// A cell that the plausibility gate found implausible. Printed as `flagged` by `lineweave measure`.
 #[derive(Serialize)]
 struct Flagged<'a> {
     probe: &'a str,
     factors: &'a BTreeMap<String, String>,
+    /// The reasons, in words.
     flags: &'a [String],
 }
 

@@ -27,6 +27,7 @@ pub struct Arguments {
     stats: bool,
 }
 
+/// A plan. Printed as `plan` by `lineweave plan`.
 #[derive(Serialize)]
 struct Object<'a> {
     collective: Collective,
@@ -34,11 +35,15 @@ struct Object<'a> {
     params: &'a BTreeMap<String, String>,
     ranks: usize,
     root: usize,
+    /// Length of one window, where the message goes in several.
     bytes: usize,
+    /// Size of an element.
     grain_bytes: usize,
+    /// True if ranks reach each other's private buffers.
     direct: bool,
     #[serde(flatten)]
     stats: &'a Stats,
+    /// The text form; left out with `--stats`.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
 }
@@ -49,10 +54,13 @@ struct Stats {
     ops: usize,
     ops_of_busiest_rank: usize,
     ops_by_kind: BTreeMap<&'static str, usize>,
+    /// Bytes that all ranks copy.
     moved_bytes: usize,
+    /// Bytes on the lines of flags.
     carried_bytes: usize,
     folded_bytes: usize,
     flag_bytes_per_rank: usize,
+    /// Flags and slots.
     box_bytes_per_rank: usize,
     scratch_bytes_per_rank: usize,
 }

@@ -62,7 +62,7 @@ struct Diff {
     full: bool,
 }
 
-/// One parameter in both profiles.
+/// One parameter in both profiles, with the keys of `parameter`. Printed as `profile-diff` by `lineweave profile diff A B`.
 #[derive(Serialize)]
 struct Row {
     parameter: String,
@@ -71,6 +71,7 @@ struct Row {
     bytes: Option<u64>,
     tau: Option<u32>,
     per: Option<&'static str>,
+    /// `None` where only B has it.
     a_ns: Option<f64>,
     a_ci_low_ns: Option<f64>,
     a_ci_high_ns: Option<f64>,
@@ -110,10 +111,11 @@ fn keep(link: &Link, session: &mut Session) -> Result<(), CliError> {
     session.out.line(&format!("{}: messages of {cells} lengths between nodes", to.display()))
 }
 
-/// The file that the cells were added to.
+/// The file that the cells were added to. Printed as `profile-link` by `lineweave profile link`.
 #[derive(Serialize)]
 struct Kept {
     file: String,
+    /// Number of lengths.
     cells: usize,
 }
 

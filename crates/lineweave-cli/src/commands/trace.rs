@@ -37,27 +37,37 @@ pub struct Arguments {
     of_job: bool,
 }
 
+/// A job's timeline, which has the form of Chrome's trace events. Printed as `trace` by `lineweave trace FILE`.
 #[derive(Serialize)]
 struct TraceObject<'a> {
     file: &'a Path,
     mpi: &'a str,
+    /// Ranks that recorded something.
     ranks: usize,
     calls: usize,
+    /// Calls before those, which the ranks' records no longer had.
     dropped: u64,
+    /// Source of the costs by which calls are predicted.
     predicted_by: &'a str,
 }
 
+/// A rank of the job. Printed as `trace-rank` by `lineweave trace FILE`.
 #[derive(Serialize)]
 struct TraceRankObject<'a> {
     node: &'a str,
     rank: usize,
     pid: u32,
+    /// True if it came to `MPI_Finalize`.
     complete: bool,
     calls: usize,
+    /// Time in blocking collectives.
     inside_ms: f64,
+    /// The part of that in which it waited for others.
     waited_ms: f64,
+    /// Time of others in which they waited for this rank.
     waited_for_ms: f64,
     waited_for_calls: usize,
+    /// The collective in which they waited for it most.
     waited_for_most_in: Option<&'a str>,
 }
 

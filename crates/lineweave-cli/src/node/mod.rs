@@ -17,7 +17,7 @@ use lineweave_core::topology::Topology;
 use serde::Serialize;
 use std::time::Duration;
 
-/// All facts about the node that are known without measuring it.
+/// All facts about the node that are known without measuring it. Printed as `info` by `lineweave info`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NodeInfo {
     /// The hardware: this machine's, or the one that replaces it.

@@ -35,7 +35,7 @@ pub struct Effort {
 /// The times of a construct in ns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Cell {
-    /// One of [`CONSTRUCTS`].
+    /// `barrier`, `for`, `reduction`, `taskwait`, `region` or `region-after-work`.
     pub construct: &'static str,
     pub default_ns: f64,
     /// With the chosen settings: the default's time where none are chosen.

@@ -215,7 +215,7 @@ pub struct Trick {
     pub least: f64,
 }
 
-/// Residual of a fit in one segment of its range: R-squared alone is no evidence.
+/// Residual of a fit in one segment of its range: R-squared alone is no evidence. Printed as `residual` by `lineweave fit`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Residual {
     /// The fitted function: `T_N@l3`.

@@ -42,7 +42,7 @@ impl Basis {
     }
 }
 
-/// A published table, formula or figure, and how many of its entries come out as printed.
+/// A published table, formula or figure, and how many of its entries come out as printed. Printed as `paper` by `lineweave lab papers`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Item {
     /// Key of the paper, as its folder under `papers/` is called.
@@ -92,7 +92,7 @@ impl Verdict {
     }
 }
 
-/// A claim in words, and what comes out here.
+/// A claim in words, and what comes out here. Printed as `claim` by `lineweave lab papers`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Claim {
     /// Key of the paper.

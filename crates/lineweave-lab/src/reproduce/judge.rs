@@ -9,7 +9,7 @@ use lineweave_core::units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A claim of a paper, and what becomes of it on this machine.
+/// A claim of a paper, and what becomes of it on this machine. Printed as `judgement` by `lineweave lab reproduce`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Judgement {
     /// Key of the paper.

@@ -52,7 +52,7 @@ pub struct App {
     pub launch: Box<dyn Fn(Way) -> Result<Vec<Figure>, String>>,
 }
 
-/// A figure with lineweave and without.
+/// A figure with lineweave and without. Printed as `app` by `lineweave bench apps`, one object a program, number of ranks or threads, and figure.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     pub part: Part,
@@ -61,7 +61,7 @@ pub struct Row {
     pub workers: usize,
     /// The work that the program does, in words.
     pub runs: &'static str,
-    /// The unit of work that was timed.
+    /// The unit of work that was timed: `run`, from the launcher's start to its end, `step`, `token` or `prompt token`.
     pub of: String,
     /// Each launch's time without lineweave, in the order of rounds.
     pub without_ns: Vec<f64>,
@@ -73,7 +73,7 @@ pub struct Row {
     pub ratio: f64,
     /// The 95 % interval of the ratio, or the extremes where there are fewer than 6 rounds.
     pub ratio_interval: [f64; 2],
-    /// Share of the time that is communication, without lineweave: the median, where it is known.
+    /// Share of the time that is communication, without lineweave: the median, where it is known; of MPI's programs the collectives of one launch.
     pub communication_without: Option<f64>,
     /// Share of the time that is communication, with lineweave: the median, where it is known.
     pub communication_with: Option<f64>,

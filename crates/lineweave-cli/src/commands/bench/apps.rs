@@ -12,16 +12,17 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A program that did not run, and the reason.
+/// A program that did not run, and the reason. Printed as `skipped` by `lineweave bench apps`.
 #[derive(Serialize)]
 struct LeftOut {
     part: Part,
     because: String,
 }
 
-/// The load of the machine from other programs.
+/// The load of the machine from other programs. Printed as `app-load` by `lineweave bench apps`, before the figures.
 #[derive(Serialize)]
 struct Load {
+    /// The load average when measuring began.
     one_minute: f64,
 }
 

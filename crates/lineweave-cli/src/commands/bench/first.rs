@@ -35,7 +35,8 @@ pub(super) struct Task {
     pub roots: usize,
 }
 
-/// The times of one collective and length: one rank's, or the longest of all ranks.
+/// The times of one collective and length: one rank's, or the longest of all ranks. Printed as `first-call` by `lineweave bench first`, one object a
+/// number of ranks, collective and length: an allreduce of doubles, or a broadcast, among processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Call {
     ranks: usize,
@@ -44,14 +45,16 @@ struct Call {
     /// Time that one rank alone takes to choose, and to prove its choice; only the process that starts the ranks knows
     /// it.
     choose_ns: f64,
+    /// Time that one rank alone takes to make and prove the plan.
     prove_ns: f64,
+    /// The call when it is new.
     first_ns: f64,
     second_ns: f64,
     /// Time of the first call of a program that runs after one that kept its choices and proofs.
     kept_ns: f64,
 }
 
-/// The times of objects that are made once.
+/// The times of objects that are made once, the slowest rank's. Printed as `first-team` by `lineweave bench first`, one object a number of ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Made {
     ranks: usize,

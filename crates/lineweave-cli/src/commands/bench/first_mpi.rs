@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 
 const PROGRAM: &str = include_str!("../../../bench/mpi/first.c");
 
-/// The calls of one line that the program prints, over all launches.
+/// The calls of one line that the program prints, over all launches. Printed as `first-mpi` by `lineweave bench first --mpi`, one object an MPI,
+/// number of ranks and line of `bench/mpi/first.c`.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     mpi: String,

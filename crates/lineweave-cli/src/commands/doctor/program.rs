@@ -104,23 +104,29 @@ impl Tried {
     }
 }
 
+/// A setting that was tried in all rounds. Printed as `doctor-setting` by `lineweave doctor -- PROGRAM`, the default first.
 #[derive(Serialize)]
 struct TriedObject<'a> {
+    /// The variables on one line, or the file that has them.
     name: &'a str,
     settings: BTreeMap<&'a str, &'a str>,
+    /// Time of each run of the program.
     runs_ns: &'a [f64],
     /// Time with the settings divided by the default's: the median of the rounds' ratios.
     ratio: f64,
     /// The ratio's 95 % interval by ranks, or the extremes of fewer than 6 rounds.
     interval: [f64; 2],
+    /// True for the fastest of those that are clearly faster.
     recommended: bool,
 }
 
-/// A collective of the program, by the class of its length.
+/// A collective of the program, by the class of its length. Printed as `doctor-call` by `lineweave doctor -- PROGRAM`, the longest in all first.
 #[derive(Deserialize, Serialize)]
 struct Call {
     collective: String,
+    /// The longest message of its class; `None` for the last class.
     at_most_bytes: Option<u64>,
+    /// Calls of all ranks.
     #[serde(rename(deserialize = "passed"))]
     calls: u64,
     #[serde(rename(deserialize = "passed_median_us"))]

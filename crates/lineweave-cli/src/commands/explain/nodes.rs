@@ -61,27 +61,36 @@ fn cost(link: Option<&Link>, costs: &Costs) -> Result<(AlphaBeta, String), CliEr
     Ok((found.ok_or(CliError::NoLink)?, file.display().to_string()))
 }
 
+/// A call among the ranks of all nodes. Printed as `nodes-call` by `lineweave explain --nodes N`.
 #[derive(Serialize)]
 struct CallObject<'a> {
     collective: Collective,
     nodes: usize,
     ranks: usize,
     bytes: usize,
+    /// Pieces that the message goes in, whose phases overlap.
     pieces: usize,
+    /// Time of an empty message between two nodes.
     latency_ns: f64,
+    /// Ends of its 95 % interval; both are the value where the user said it.
     latency_ci_ns: [f64; 2],
     bytes_per_ns: f64,
     bytes_per_ns_ci: [f64; 2],
+    /// Source of the two: `--link`, or a file.
     link: &'a str,
     predicted_ns: f64,
     costs: &'a str,
 }
 
+/// One part of such a call, for one piece. Printed as `nodes-phase` by `lineweave explain --nodes N`.
 #[derive(Serialize)]
 struct PhaseObject<'a> {
+    /// The phase in words, as `reduce within a node`.
     what: &'a str,
+    /// Lineweave's algorithm, or between nodes the cheapest published one.
     algorithm: &'a str,
     bytes: usize,
+    /// True if the MPI does it.
     between_nodes: bool,
     predicted_ns: f64,
 }

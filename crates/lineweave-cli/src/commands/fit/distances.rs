@@ -10,11 +10,12 @@ use lineweave_core::units::Nanos;
 use lineweave_lab::models::classes::{classes, Class, Latencies};
 use serde::Serialize;
 
-/// A class of pairs at the same distance.
+/// A class of pairs at the same distance. Printed as `distance` by `lineweave fit`, nearest first.
 #[derive(Serialize)]
 struct Distance {
     /// The level of the topology that groups the CPUs in the same way, if there is one.
     level: Option<&'static str>,
+    /// Time of a flag raised and seen, one way: the median over pairs.
     value_ns: f64,
     ci_low_ns: f64,
     ci_high_ns: f64,
@@ -23,7 +24,7 @@ struct Distance {
     groups: Vec<Vec<usize>>,
 }
 
-/// The distance classes of a profile's pairs.
+/// The distance classes of a profile's pairs. Printed as `distances` by `lineweave fit`, where pairs of CPUs were measured.
 #[derive(Serialize)]
 pub(super) struct Distances {
     #[serde(skip)]

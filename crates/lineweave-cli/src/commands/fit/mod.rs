@@ -24,9 +24,10 @@ pub struct Arguments {
     full: bool,
 }
 
-/// The profile that the parameters are from.
+/// The profile that the parameters are from. Printed as `fit` by `lineweave fit`, first.
 #[derive(Serialize)]
 pub(super) struct Head {
+    /// The profile's file, or the machine's description.
     source: String,
     machine: Option<Fingerprint>,
     measured_at: Option<String>,

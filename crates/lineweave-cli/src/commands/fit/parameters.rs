@@ -5,12 +5,12 @@ use lineweave_core::topology::Level;
 use lineweave_core::units::Bytes;
 use serde::Serialize;
 
-/// One parameter of a model.
+/// One parameter of a model. Printed as `parameter` by `lineweave fit`, one object each.
 #[derive(Serialize, Clone, Debug)]
 pub(in crate::commands) struct Parameter {
     /// Symbol, as the papers write it.
     pub parameter: String,
-    /// Level of the topology that the ranks share.
+    /// Nearest level of the topology that the ranks share, where distance plays a part.
     pub level: Option<Level>,
     /// Layout of the flags.
     pub layout: Option<String>,
@@ -23,7 +23,7 @@ pub(in crate::commands) struct Parameter {
     /// Lower end of the 95 % interval.
     pub ci_low_ns: f64,
     pub ci_high_ns: f64,
-    /// The unit that the value is for each of, where it is a rate.
+    /// `byte`, `line` or `reader`, where the value is a rate.
     pub per: Option<&'static str>,
     pub provenance: Provenance,
     pub about: &'static str,

@@ -23,18 +23,27 @@ const RUNS: usize = 3;
 /// Within this factor both are alike.
 const ALIKE: f64 = 1.05;
 
+/// A plan where caches agree, and with message buffers. Printed as `coherence` by `lineweave lab what-if --coherence`, one object a machine, plan,
+/// number of ranks and length.
 #[derive(Serialize, Clone)]
 struct Row {
     machine: String,
+    /// Time of a line from one core to another.
     line_ns: f64,
+    /// `None` where ranks read 8 lines of one buffer, and the algorithm is `readers`.
     collective: Option<String>,
     algorithm: &'static str,
     ranks: usize,
     bytes: usize,
+    /// Number of times that each reader reads the buffer.
     reads: Option<usize>,
+    /// One call where caches agree.
     caches_ns: f64,
+    /// One call with message buffers.
     buffers_ns: f64,
+    /// The time with message buffers divided by the other.
     ratio: f64,
+    /// `pays` where the ratio is above 1.05, `costs` where its inverse is, else `alike`.
     coherence: &'static str,
 }
 

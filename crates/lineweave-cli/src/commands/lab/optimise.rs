@@ -57,6 +57,7 @@ struct On<'a> {
     topology: Topology,
 }
 
+/// The plan that an optimiser chooses by a closed form. Printed as `optimum` by `lineweave lab optimise`, one object a machine and optimiser.
 #[derive(Serialize)]
 struct OptimumObject<'a> {
     machine: &'a str,
@@ -69,9 +70,12 @@ struct OptimumObject<'a> {
     predicted_ns: Option<f64>,
     bound_ns: Option<f64>,
     ratio: Option<f64>,
+    /// True if no other parameters of the family cost less; otherwise it is a heuristic's best.
     exact: Option<bool>,
     elapsed_ms: f64,
+    /// Values that stand in, in the machine's model, and that this closed form uses.
     assumed: &'a [String],
+    /// The number that is unknown for the machine, and why.
     error: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub struct Arguments {
     figures: Option<PathBuf>,
 }
 
-/// A series of a figure, as JSON.
+/// A series of a figure. Printed as `figure` by `lineweave lab papers --figures DIR`.
 #[derive(Serialize)]
 struct Drawn<'a> {
     paper: &'static str,
@@ -29,6 +29,7 @@ struct Drawn<'a> {
     file: &'a Path,
     chart: &'a str,
     series: &'a str,
+    /// `simulated`, `model` (a closed form), `published` (in the paper's text) or `band` (best to worst case of a model).
     source: &'static str,
     /// The abscissa of each point, and the lower and upper end of its ordinate.
     points: Vec<[f64; 3]>,

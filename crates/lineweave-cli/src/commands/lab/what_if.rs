@@ -50,20 +50,30 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
+/// One traffic on a mesh. Printed as `what-if` by `lineweave lab what-if`, one object a mesh, number of accesses in flight, and pattern.
 #[derive(Serialize)]
 struct Row {
     machine: String,
+    /// Columns x rows x cores of a tile.
     mesh: String,
     ranks: usize,
+    /// Accesses that a core has under way.
     in_flight: u32,
+    /// The cores whose buffers, or whose lines in caches, each core reads.
     pattern: &'static str,
+    /// Reads of each core.
     gets: u32,
+    /// Lines of a get.
     lines: u32,
+    /// Time until the last core is done.
     time_ns: f64,
+    /// Time where nothing waits.
     ideal_ns: f64,
     slowdown: f64,
+    /// Share of the time that the busiest port is busy.
     port_share: f64,
     link_share: f64,
+    /// `neither` where the slowdown is below 1.05, else `port` or `link`, the busier one.
     limit: &'static str,
     events: u64,
 }

@@ -12,12 +12,13 @@ use lineweave_lab::simulate::measuring::{measure, recovered, Recovered};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One described parameter, and its fitted value.
+/// One described parameter, and its fitted value. Printed as `recovered` by `lineweave measure --machine NAME`.
 #[derive(Serialize)]
 struct RecoveredObject<'a> {
     machine: &'a str,
     parameter: &'a str,
     described_ns: f64,
+    /// The value in the fit of simulated probes.
     found_ns: f64,
     off: f64,
 }

@@ -33,23 +33,30 @@ pub(super) struct Adopt {
     ranks: Option<u32>,
 }
 
+/// The costs of another machine, in place of a profile. Printed as `profile-adopt` by `lineweave profile adopt`, first.
 #[derive(Serialize)]
 struct Adopted<'a> {
+    /// The file with the costs.
     file: String,
     machine: &'a str,
+    /// The file with the trees; `None` without a matrix.
     choices_file: Option<String>,
 }
 
-/// The tree for a collective, beside the algorithm that is predicted to be the fastest.
+/// The tree for a call of 8 bytes, or a barrier, beside the algorithm that is predicted to be the fastest. Printed as `adopted-tree` by `lineweave
+/// profile adopt`, one object a collective that trees are generated for.
 #[derive(Serialize)]
 struct TreeObject<'a> {
     collective: Collective,
     ranks: usize,
     algorithm: &'a str,
+    /// One call of the tree alone.
     simulated_ns: f64,
+    /// The model's choice.
     predicted: String,
     predicted_simulated_ns: f64,
     bound_ns: f64,
+    /// True if programs use the tree.
     kept: bool,
     because: &'static str,
 }

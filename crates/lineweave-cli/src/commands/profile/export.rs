@@ -28,6 +28,7 @@ pub(super) struct Export {
     output: Option<PathBuf>,
 }
 
+/// The matrix of latencies. Printed as `profile-export` by `lineweave profile export`.
 #[derive(Serialize)]
 struct Exported {
     file: Option<String>,

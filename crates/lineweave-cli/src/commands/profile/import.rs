@@ -33,13 +33,18 @@ pub(super) struct Import {
     like: Option<String>,
 }
 
+/// A description made of a matrix. Printed as `profile-import` by `lineweave profile import`.
 #[derive(Serialize)]
 struct Imported<'a> {
+    /// The description; the matrix lies beside it.
     file: String,
     cpus: usize,
+    /// Synthetic form; `None` where groups differ in size.
     topology: Option<&'a str>,
     distances: Vec<Distance>,
+    /// Assumptions about the matrix.
     remarks: &'a [String],
+    /// Things that no matrix tells, and whose values stand in.
     assumed: &'a [String],
 }
 

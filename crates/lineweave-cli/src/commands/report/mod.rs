@@ -117,24 +117,34 @@ impl Section {
     }
 }
 
+/// A section. Printed as `report-section` by `lineweave report`.
 #[derive(Serialize)]
 struct SectionObject<'a> {
+    /// Its anchor, such as `map`.
     section: &'a str,
     title: &'a str,
+    /// Number of pictures.
     figures: usize,
+    /// Things that are not known, where there is nothing to show.
     missing: Option<&'a str>,
 }
 
+/// An answer of the first screen. Printed as `report-answer` by `lineweave report`.
 #[derive(Serialize)]
 struct AnswerObject<'a> {
+    /// Its anchor: `health`, `costs`, `gain` or `advice`.
     answer: &'a str,
     question: &'a str,
+    /// The answer.
     sentence: &'a str,
+    /// Further sentences.
     more: &'a [String],
 }
 
+/// The report as a whole. Printed as `report` by `lineweave report`, first.
 #[derive(Serialize)]
 struct ReportObject<'a> {
+    /// Source of the costs.
     origin: &'a str,
     format: Format,
     file: Option<String>,

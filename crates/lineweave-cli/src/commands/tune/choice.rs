@@ -8,7 +8,7 @@ use lineweave_core::select::Question;
 use lineweave_tune::trial::{Race, Runner};
 use serde::Serialize;
 
-/// A choice with its predicted cost, its measured cost, and a comparison with its rivals.
+/// A choice of the model beside what was measured: root 0, f64 elements, sum. Printed as `choice` by `lineweave tune`, one object a case.
 #[derive(Serialize)]
 pub struct ChoiceObject {
     pub(super) collective: Collective,
@@ -27,6 +27,7 @@ pub struct ChoiceObject {
     pub(super) measured_to_predicted: f64,
     /// True if the measurement repeats a probe.
     pub(super) calibrated: bool,
+    /// Share by which the choice is slower than the fastest measured candidate.
     pub(super) regret: f64,
     #[serde(flatten)]
     pub(super) ran: Ran,
@@ -37,7 +38,8 @@ pub struct ChoiceObject {
 /// The candidates that ran.
 #[derive(Serialize)]
 pub(super) struct Ran {
-    /// Number of them without the choice.
+    /// Number of them without the choice: measured window by window in turn, and no more once clearly slower or in the slower half of a round; with
+    /// `--exhaustive` every plan.
     rivals: usize,
     /// All of them, the choice first.
     runners: Vec<RunnerObject>,
@@ -55,6 +57,7 @@ pub(super) struct Measurement {
 /// The fastest algorithm that was measured.
 #[derive(Serialize)]
 pub(super) struct Best {
+    /// The algorithm that programs use from then on.
     pub(super) best_algorithm: &'static str,
     pub(super) best_params: Params,
     pub(super) best_window_bytes: usize,

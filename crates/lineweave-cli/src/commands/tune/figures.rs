@@ -56,8 +56,10 @@ struct Factor {
 #[derive(Serialize)]
 pub struct Errors {
     pub candidates: usize,
+    /// Mean of max(measured, predicted) / min(measured, predicted).
     mean_proportional: Option<f64>,
     median_proportional: Option<f64>,
+    /// Mean of abs(measured - predicted) / measured.
     mean_relative: Option<f64>,
     #[serde(skip)]
     worst_proportional: f64,
@@ -77,7 +79,7 @@ pub struct Family {
     pub worst: String,
 }
 
-/// A reason for which races are not kept, and the number of these races.
+/// A reason for which races are not kept, and the number of these races: the gauge read another state than usual, or the time was over.
 #[derive(Serialize)]
 pub struct NotKept {
     pub races: usize,

@@ -18,23 +18,30 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// The summary, as JSON.
+/// The summary. Printed as `tune` by `lineweave tune`, last.
 #[derive(Serialize)]
 struct Summary<'a> {
+    /// Choices that were measured.
     cases: usize,
+    /// Candidates that ran; each rank proved its plans before.
     plans: usize,
+    /// Those that the errors are over: neither `calibrated`, nor given up while they were costed.
     candidates: usize,
+    /// Those that repeat a probe.
     calibrated: usize,
     #[serde(flatten)]
     model: ModelErrors,
     #[serde(flatten)]
     regret: Regret,
+    /// Sizes that were not raced because one plan won at both neighbours.
     interpolated: usize,
     not_kept: Vec<NotKept>,
+    /// Things that were left out of races to keep the time.
     given_up: Option<String>,
     seconds: f64,
     profile_file: String,
     choices_file: String,
+    /// Candidates that could not be run, and why.
     remarks: &'a [String],
 }
 
@@ -43,7 +50,9 @@ struct Summary<'a> {
 struct ModelErrors {
     mean_proportional_error: Option<f64>,
     mean_relative_error: Option<f64>,
+    /// Errors for teams that fit the CPUs.
     within_cpus: Errors,
+    /// Errors for larger teams.
     beyond_cpus: Errors,
     families: Vec<Family>,
 }
@@ -79,15 +88,17 @@ pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<
     out.flush()
 }
 
+/// The measurement of the machine. Printed as `measured` by `lineweave tune`, first.
+#[derive(Serialize)]
+struct Measured<'a> {
+    measured_at: &'a str,
+    cells: usize,
+    flagged: usize,
+    seconds: f64,
+}
+
 /// Shows the few measured numbers that decide most, and names those that could not be measured.
 pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Output) -> Result<(), CliError> {
-    #[derive(Serialize)]
-    struct Measured<'a> {
-        measured_at: &'a str,
-        cells: usize,
-        flagged: usize,
-        seconds: f64,
-    }
     let flagged = profile.cells.iter().filter(|c| !c.flagged.is_empty()).count();
     let seconds = took.as_secs_f64();
     let cells = profile.cells.len();

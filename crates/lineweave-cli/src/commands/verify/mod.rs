@@ -57,7 +57,7 @@ enum Target {
     Sweep(Vec<&'static Algorithm>),
 }
 
-/// The totals of the command.
+/// The totals of the command. Printed as `verify` by `lineweave verify`, last.
 #[derive(Serialize, Default, Clone, Debug)]
 struct Totals {
     plans: usize,
@@ -67,23 +67,30 @@ struct Totals {
     changed: Option<Changed>,
 }
 
-/// A counter-example.
+/// A counter-example. Printed as `violation` by `lineweave verify`: at most 20 of a sweep, smallest first.
 #[derive(Serialize, Clone, Debug)]
 struct Violation {
     plan: String,
+    /// The rank and op, what was expected there and what is there.
     violation: String,
 }
 
+/// The proof of a single plan. Printed as `proof` by `lineweave verify`.
 #[derive(Serialize)]
 struct ProofObject {
     plan: String,
     ranks: usize,
     bytes: usize,
     ops: usize,
+    /// Rounds: signals on the longest chain.
     depth: u32,
+    /// True if no rank returns before every rank has entered.
     synchronizing: bool,
+    /// True if it is also correct when `in` and `out` are one buffer.
     in_place: bool,
+    /// True if contributions are combined from rank 0 to P - 1.
     rank_order: bool,
+    /// Fingerprint of the order and brackets in which they are combined.
     result_hash: String,
 }
 
@@ -91,8 +98,11 @@ struct ProofObject {
 #[derive(Serialize, Clone, Copy, Default, Debug)]
 struct Changed {
     mutants: usize,
+    /// Mutants that were refuted or told apart.
     caught: usize,
+    /// Mutants that are equivalent, which is proved.
     harmless: usize,
+    /// The others, each of which is a bug of the checker.
     missed: usize,
 }
 

@@ -37,15 +37,23 @@ fn interval(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds from 0.01 to 86400".to_owned())
 }
 
+/// A team, or a communicator made from it. Printed as `team` by `lineweave who`, each followed by its ranks.
 #[derive(Serialize)]
 struct TeamRow<'a> {
+    /// A number by which its ranks name it, unique while it runs.
     team: u64,
+    /// 0 for a team; tells communicators of a team apart.
     at_bytes: u64,
     ranks: usize,
+    /// Processes that hold its memory.
     pids: &'a [u32],
+    /// Memory in use, with all communicators made from it.
     memory_bytes: u64,
+    /// The part of it that freed communicators took, kept for others.
     idle_bytes: u64,
+    /// The rank whose loss ended it.
     lost: Option<usize>,
+    /// Ranks that keep the team from going on, and why.
     missing: Vec<MissingRow<'a>>,
 }
 
@@ -55,22 +63,31 @@ struct MissingRow<'a> {
     because: &'static str,
 }
 
+/// A rank. Printed as `rank` by `lineweave who`.
 #[derive(Serialize)]
 struct RankRow<'a> {
     team: u64,
     at_bytes: u64,
     rank: usize,
+    /// `not joined`, `runs`, `sleeps`, `stopped`, `in a debugger`, `gone`, `left` or `failed`.
     state: &'static str,
     pid: u32,
+    /// The thread that joined; 0 before.
     thread: u32,
+    /// CPU on which it ran last.
     cpu: Option<usize>,
+    /// The scheduler's letter for its state.
     scheduler: Option<char>,
+    /// Calls that it has begun.
     sequence: u64,
+    /// The call that it waits in, after some milliseconds.
     operation: Option<&'a str>,
     waiting_ns: Option<u64>,
+    /// Ranks that have not begun that call; in `send` and `recv` the other rank.
     waits_for: &'a [usize],
     plans: usize,
     plan_bytes: usize,
+    /// Time to choose, prove and compile all plans it ever had, or to wait for a rank that did.
     setup_ns: u64,
 }
 

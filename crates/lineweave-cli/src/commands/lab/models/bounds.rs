@@ -17,7 +17,8 @@ use lineweave_lab::simulate::bounds::{bounds, STATES};
 use lineweave_lab::simulate::coherent::Settings;
 use serde::Serialize;
 
-/// The bounds of one algorithm.
+/// The bounds of one algorithm: of one call from memory, over all orders in which ranks may meet at cache lines. Printed as `bounds` by `lineweave
+/// lab models --bounds`, one object an algorithm and message that goes in one window.
 #[derive(Serialize, Debug)]
 pub struct Row {
     collective: Collective,
@@ -25,14 +26,21 @@ pub struct Row {
     params: Params,
     ranks: usize,
     bytes: usize,
+    /// The time by `min-max, best`.
     best_ns: Option<f64>,
+    /// The time by `min-max, worst`.
     worst_ns: Option<f64>,
+    /// The time in the order in which `lineweave lab simulate` serves requests.
     simulated_ns: f64,
+    /// The least time that was found.
     least_ns: f64,
+    /// A time that the least is not below.
     floor_ns: f64,
     greatest_ns: f64,
+    /// True if all orders were looked at, so that the least and the greatest time are exact.
     complete: bool,
     states: usize,
+    /// Said where the best case is above the least, or the worst case below the greatest.
     remark: Option<String>,
 }
 

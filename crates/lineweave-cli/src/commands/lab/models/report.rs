@@ -21,36 +21,49 @@ const PRINTED: [(&str, f64); 2] =
 const PRINTED_OF: &str =
     "Rico-Gallego & Diaz-Martin 2015, Fig. 7: messages of 64 KiB to 2 MiB, MPICH on Metropolis";
 
+/// The time of an algorithm by a model. Printed as `prediction` by `lineweave lab models`, one object an algorithm, with default parameters, message
+/// and model.
 #[derive(Serialize)]
 struct PredictionObject<'a> {
     collective: Collective,
     algorithm: &'a str,
     params: &'a Params,
+    /// The closed form in words: the printed one, else the messages of its plan.
     form: String,
     ranks: usize,
     bytes: usize,
+    /// The model; `played` is the plan itself, op by op, in calls back to back. All others are of one call alone.
     model: &'a str,
     predicted_ns: Option<f64>,
+    /// True beyond the measured sizes or concurrency, which only `--extrapolate` permits.
     extrapolated: bool,
+    /// Reason why the model has no number.
     because: Option<String>,
+    /// Time from call to call: with `--measure`, or where `tune` kept this very case.
     measured_ns: Option<f64>,
+    /// Time of one call alone, with `--measure`: followed by a barrier, whose time is taken off.
     measured_alone_ns: Option<f64>,
 }
 
-/// The errors of a model.
+/// The errors of a model over everything that was measured: of `played` beside calls back to back, of others beside calls alone. Printed as `error`
+/// by `lineweave lab models`.
 #[derive(Serialize)]
 struct ErrorObject {
     model: &'static str,
     /// Number of pairs of a measured and a predicted time.
     pairs: usize,
+    /// Mean of max(R/E, E/R), R measured and E predicted; 1 is perfect.
     mean_proportional: f64,
+    /// Mean of abs(R - E) / R.
     mean_relative: f64,
     /// Number of sizes at which the model could choose among measured algorithms.
     choices: usize,
+    /// Share by which its choices were slower than the fastest.
     mean_regret: Option<f64>,
     worst_regret: Option<f64>,
 }
 
+/// The error of a model that a paper prints. Printed as `printed` by `lineweave lab models`.
 #[derive(Serialize)]
 struct PrintedObject {
     model: &'static str,
@@ -58,7 +71,7 @@ struct PrintedObject {
     source: &'static str,
 }
 
-/// The facts that all rows have in common.
+/// The facts that all rows have in common. Printed as `models` by `lineweave lab models`, first.
 #[derive(Serialize)]
 pub struct Head<'a> {
     pub costs: &'a str,

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// The lengths for which tau-Lop's mean error was published: messages, not barriers.
 const LONG: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
 
-/// One algorithm at one length.
+/// One algorithm at one length. Printed as `lab-mpi-algorithm` by `lineweave lab mpi`; for an MPI whose settings are not known, one closed form.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     pub collective: Collective,
@@ -26,11 +26,11 @@ pub struct Row {
     pub bytes: u64,
     /// Time from the arrival of the last rank to the departure of the last; `None` where it cannot be forced.
     pub measured_ns: Option<f64>,
-    /// The prediction of each of [`MODELS`].
+    /// The predictions by tau-Lop, by tau-Lop of written messages with own copies, and by LogGP.
     pub predicted_ns: [Option<f64>; 3],
 }
 
-/// The errors of a model.
+/// The errors of a model. Printed as `lab-mpi-error` by `lineweave lab mpi`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Wrong {
     pub model: &'static str,
@@ -46,7 +46,7 @@ pub struct Wrong {
     pub mean_proportional: f64,
 }
 
-/// A range of lengths at which the default is one algorithm.
+/// A range of lengths at which the default is one algorithm. Printed as `lab-mpi-named` by `lineweave lab mpi`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Named {
     pub collective: Collective,
@@ -69,7 +69,8 @@ impl Named {
     }
 }
 
-/// Names by times beside those by code, counted over collectives and lengths.
+/// Names by times beside those by code, counted over collectives and lengths. Printed as `lab-mpi-checked` by `lineweave lab mpi`, for `measured` and
+/// for `tau-Lop`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Checked {
     /// The times by which the default is named.
@@ -83,7 +84,7 @@ pub struct Checked {
     pub mistaken: Vec<(Collective, u64, String, Vec<String>)>,
 }
 
-/// The time of the default algorithm.
+/// The time of the default algorithm. Printed as `lab-mpi-default` by `lineweave lab mpi`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Default {
     pub collective: Collective,

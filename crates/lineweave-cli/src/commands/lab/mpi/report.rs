@@ -14,6 +14,7 @@ use serde::Serialize;
 /// Lengths of the table of L(m, tau).
 const SHOWN: [u64; 6] = [0, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20];
 
+/// The MPI, and the measurement of it. Printed as `lab-mpi` by `lineweave lab mpi`, first.
 #[derive(Serialize)]
 struct Head<'a> {
     mpi: &'static str,
@@ -27,15 +28,19 @@ struct Head<'a> {
     disturbed: usize,
 }
 
+/// The time L(m, tau) of a message. Printed as `lab-mpi-transfer` by `lineweave lab mpi`.
 #[derive(Serialize)]
 struct Transfer {
     bytes: u64,
+    /// 1 for a message alone, else the ranks of a ring.
     tau: u32,
     /// True if the sender wrote the message before.
     written: bool,
+    /// Half of a round trip, or a send and receive of each rank of the ring.
     measured_ns: f64,
 }
 
+/// LogGP's L, o, g, and G in ns a byte. Printed as `lab-mpi-model` by `lineweave lab mpi`.
 #[derive(Serialize)]
 struct Parameters {
     model: &'static str,
@@ -45,6 +50,7 @@ struct Parameters {
     byte_gap_ns: f64,
 }
 
+/// An algorithm that could not be forced. Printed as `lab-mpi-absent` by `lineweave lab mpi`.
 #[derive(Serialize)]
 struct Absent<'a> {
     collective: Collective,

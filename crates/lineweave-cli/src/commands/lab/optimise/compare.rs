@@ -22,6 +22,7 @@ struct TimedObject {
     simulated_ns: f64,
 }
 
+/// Generated trees beside the usual ones. Printed as `trees` by `lineweave lab optimise --compare`, one object a machine.
 #[derive(Serialize)]
 struct TreesObject<'a> {
     machine: &'a str,
@@ -29,11 +30,15 @@ struct TreesObject<'a> {
     ranks: usize,
     root: usize,
     usual: Vec<TimedObject>,
+    /// The fastest generated tree.
     algorithm: String,
+    /// One call of it alone.
     simulated_ns: f64,
     bound_ns: f64,
     ratio: f64,
+    /// The usual tree that is faster.
     behind: Option<&'static str>,
+    /// Time to generate the tree, simulations included.
     elapsed_ms: f64,
 }
 

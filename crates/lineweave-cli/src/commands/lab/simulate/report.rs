@@ -11,9 +11,10 @@ use lineweave_lab::simulate::mesh::Overlaps;
 use serde::Serialize;
 use std::fmt;
 
-/// The result of one simulation.
+/// The result of one simulation. Printed as `simulate` by `lineweave lab simulate`, as soon as it is done; with `--algorithm all` the fastest first.
 #[derive(Serialize, Clone, Debug)]
 pub struct Row {
+    /// The description, with its dimensions where they were given.
     pub machine: String,
     pub collective: Collective,
     pub algorithm: &'static str,
@@ -23,8 +24,11 @@ pub struct Row {
     pub bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<usize>,
+    /// Runs back to back.
     pub runs: usize,
+    /// `line` or `chunk`.
     pub fidelity: &'static str,
+    /// Size of a flag: `line`, `byte` or `bit`.
     pub flags: &'static str,
     /// The placement of ranks: `thread` or `core`; `None` where cores have one hardware thread.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,11 +52,15 @@ pub struct Effort {
 /// Simulated times of the calls.
 #[derive(Serialize, Clone, Debug)]
 pub struct Times {
+    /// The first run alone.
     pub first_ns: f64,
+    /// Time from the root's entry to the last rank's return, on average over all runs but the first.
     pub latency_ns: f64,
+    /// Time from run to run, or of the one run; with windows of the whole message.
     pub time_ns: f64,
     pub bound_ns: Option<f64>,
     pub ratio: Option<f64>,
+    /// 10^6 bytes a second, of collectives with data.
     #[serde(rename = "throughput_MBps")]
     pub throughput_mbps: Option<f64>,
 }
@@ -60,9 +68,12 @@ pub struct Times {
 /// Use of what ranks share: shares of the time for which ports, links and controllers are busy, and how many use one at once.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Busy {
+    /// Share of the time of the busiest port; `None` without a mesh, and with `--ideal` on one of coherent caches.
     pub port_share: Option<f64>,
     pub link_share: Option<f64>,
+    /// Memory controllers of a mesh of message buffers.
     pub controllers: Option<usize>,
+    /// Share of the time of the busiest; at 1 memory alone bounds the time.
     pub controller_share: Option<f64>,
     /// `None` off meshes, and for plans of too many ops.
     pub at_once: Option<AtOnce>,

@@ -35,7 +35,9 @@ pub struct Kind {
 /// Launches the library with these variables, which the words name in errors.
 pub type Launch<'a> = dyn FnMut(&Variables, &str) -> Result<Vec<Line>, CliError> + 'a;
 
-/// The times of a cell without and with the settings.
+/// A cell without the rules or settings of a file, and with them. Printed as `tune-mpi-check` and `tune-openmp-check` by `lineweave tune --check`:
+/// `ranks`, `collective` and `bytes`, or `construct` and `threads`, `default_ns` and `ruled_ns`, their `ratio` with its `interval`, `slower`, true if
+/// slower by more than 3 % in all rounds, and with `--exhaustive` the library's fastest algorithm, `best`, or `default`, and its time, `best_ns`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
     cell: Cell,

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 const USUAL: (u32, usize) = (20, 5);
 const QUICK: (u32, usize) = (8, 2);
 
+/// The runtime of OpenMP that is tuned. Printed as `tune-openmp` by `lineweave tune --for`, one object a number of threads.
 #[derive(Serialize)]
 struct TunedObject<'a> {
     runtime: &'static str,
@@ -31,11 +32,13 @@ struct TunedObject<'a> {
     /// Geometric mean, over the constructs, of the default's time divided by the time with the settings.
     gain: f64,
     tried: usize,
+    /// Settings that the runtime does not know.
     refused: usize,
     launches: usize,
     file: Option<String>,
 }
 
+/// The times of a construct. Printed as `tune-openmp-cell` by `lineweave tune --for`.
 #[derive(Serialize)]
 struct CellObject<'a> {
     threads: usize,
