@@ -120,7 +120,7 @@ impl Section {
 /// A section. Printed as `report-section` by `lineweave report`.
 #[derive(Serialize)]
 struct SectionObject<'a> {
-    /// Its anchor, such as `map`.
+    /// Its anchor: `map`, `machine`, `distances`, `trees`, `predicted`, `fitted`, `unidentified` or `parameters`.
     section: &'a str,
     title: &'a str,
     /// Number of pictures.

@@ -83,7 +83,7 @@ struct RankRow<'a> {
     /// The call that it waits in, after some milliseconds.
     operation: Option<&'a str>,
     waiting_ns: Option<u64>,
-    /// Ranks that have not begun that call; in `send` and `recv` the other rank.
+    /// Ranks that have not begun that call; in `send` and `recv` the other rank; none in `flag_wait`, as any may set the flag.
     waits_for: &'a [usize],
     plans: usize,
     plan_bytes: usize,

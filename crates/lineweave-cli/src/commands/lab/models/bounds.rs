@@ -37,7 +37,7 @@ pub struct Row {
     /// A time that the least is not below.
     floor_ns: f64,
     greatest_ns: f64,
-    /// True if all orders were looked at, so that the least and the greatest time are exact.
+    /// True if all orders were looked at, so that both are exact; else the least may be down to `floor_ns`, and the greatest above `greatest_ns`.
     complete: bool,
     states: usize,
     /// Said where the best case is above the least, or the worst case below the greatest.

@@ -32,7 +32,8 @@ struct PredictionObject<'a> {
     form: String,
     ranks: usize,
     bytes: usize,
-    /// The model; `played` is the plan itself, op by op, in calls back to back. All others are of one call alone.
+    /// `Hockney`, `LogP`, `LogGP`, `PLogP`, `log_nP`, `mlog_nP`, `tau-Lop`, `put/get`, `min-max, best`, `min-max, worst`, `tau-Lop, whole messages`
+    /// (Eq. 11), `played, alone` or `played`: the plan itself, op by op. `played` is of calls back to back, all others of one call alone.
     model: &'a str,
     predicted_ns: Option<f64>,
     /// True beyond the measured sizes or concurrency, which only `--extrapolate` permits.
