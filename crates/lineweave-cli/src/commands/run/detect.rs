@@ -314,6 +314,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_started_without_this_command_names_the_same_libraries() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let source = std::fs::read_to_string(root.join("mpi/start/start.c")).expect("readable");
+        let (_, table) = source.split_once("KNOWN[] = {").expect("its table");
+        let (table, _) = table.split_once("};").expect("its end");
+        let rows: Vec<Vec<&str>> = table
+            .split('{')
+            .skip(1)
+            .map(|row| row.split(['"', ',', '}', ' ']).filter(|w| !w.is_empty()).collect())
+            .collect();
+        assert!(rows.iter().filter(|row| row[2] == "false").count() > 9);
+        for row in rows {
+            let kind = ["0", "1", "2", "3"].iter().position(|kind| *kind == row[1]).expect("a kind");
+            let abi = [None, Some(Abi::Openmpi), Some(Abi::Mpich), Some(Abi::Standard)][kind];
+            assert_eq!(Abi::of_library(row[0]), abi.map(Ok), "{}", row[0]);
+            assert_eq!(row[2] == "true", abi.is_some(), "{}", row[0]);
+            assert!(brings_no_other(row[0]), "{}", row[0]);
+        }
+    }
+
+    #[test]
     fn runtimes_of_openmp_are_known_by_name() {
         for name in ["libgomp.so.1", "libgomp-a34b3233.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"] {
             assert!(is_openmp(name), "{name}");

@@ -85,7 +85,8 @@ fn imports_mpi(code: &str) -> bool {
 /// Returns the interpreter that this command was installed with, or the one on the PATH.
 fn python() -> PathBuf {
     let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|dir| dir.join("python3"));
+    // The command itself is in bin, or in libexec beside it.
+    let beside = own.as_deref().and_then(Path::parent).map(|dir| dir.join("../bin/python3"));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("python3"))
 }
 
