@@ -38,7 +38,8 @@ enum { GAINS = 6 };
 static void sum_up(struct lwm_count *count, const struct lwm_times *times)
 {
     struct lwm_median median;
-    memset(&count->sums, 0, sizeof count->sums);
+    /* Times of calls that were not made are in memory that was never touched. */
+    if (count->taken_timed + count->passed_timed == 0) return;
     if (lwm_median(&times->ours, 1, &median)) {
         count->sums.ours = 1;
         count->sums.ours_ps = (uint64_t)(1e3 * median.value);
@@ -181,6 +182,10 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
 
 void lwm_report(bool of_all)
 {
+    /* If rank 0 has no lineweave, the first rank that has it prints the report. */
+    bool first;
+    if (!of_all) lwm_presence_count(&first);
+    if (!of_all && !first && lwm_world_rank != 0) return;
     /* No memory is requested: at the end of a program that takes long if the program has freed many small pieces. */
     static struct lwm_count sums[LWM_KINDS][LWM_CLASSES];
     long long mine[LWM_KINDS + LWM_SETUP] = {0}, all[LWM_KINDS + LWM_SETUP] = {0};
@@ -200,10 +205,7 @@ void lwm_report(bool of_all)
             failed = lwm_host.Reduce(from, (uint64_t *)sums[k] + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
         }
     }
-    /* If rank 0 has no lineweave, the first rank that has it prints the report. */
-    bool first;
-    if (!of_all) lwm_presence_count(&first);
-    if (failed || (lwm_world_rank != 0 && (of_all || !first))) return;
+    if (failed || (of_all && lwm_world_rank != 0)) return;
     const struct lwm_count *counts = of_all ? sums[0] : lwm_counts[0];
     int ranks = of_all ? lwm_world_size : 1;
     if (!lwm_settings.quiet) show(counts, all + LWM_KINDS, ranks);
