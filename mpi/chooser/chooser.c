@@ -3,7 +3,8 @@
  *
  * 1. Before main, in every process, look at what the loader has loaded.
  * 2. Where that is an MPI or a runtime of OpenMP without lineweave's library for it, or a Python, which loads its MPI later, become `lineweave run`
- *    for the same program. It finds out the rest and becomes the program, all in the same process.
+ *    for the same program. It finds out the rest and becomes the program, all in the same process. Where there is nothing to find out, the program
+ *    starts anew without it.
  * 3. LINEWEAVE_RUN_SEEN names the process and the file for which this was done, so it is done once.
  * 4. A program that opens its MPI later and asks the loader for functions in it (dlopen, dlsym) gets those of lineweave's library,
  *    which is opened then. It finds the MPI among what is loaded.
@@ -38,8 +39,14 @@ static const struct {
 };
 enum { COUNT = sizeof LIBRARIES / sizeof LIBRARIES[0] };
 
+/* MPIs of which the name tells the interface; of others the command says so. */
+static const char *const KNOWN[] = {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi_abi.so.0", "libmpi_abi.so.1"};
+/* Variables for which `lineweave run` has nothing to do in a program that it started another one with. */
+static const char *const PASSED[] = {"RUN_COMMAND=", "RUN_SEEN=", "ROOT=", "QUIET=", "MPI_REPORT=", "MPI_LINK=", "MPI_TRACE="};
+
 struct loaded {
     unsigned hosts, ours;
+    const char *known;
     bool mpi_of_ours, valgrind, trampoline;
 };
 
@@ -62,6 +69,9 @@ static int look(struct dl_phdr_info *info, size_t size, void *to) {
         }
         if (begins(name, LIBRARIES[i].ours)) loaded->ours |= 1u << i;
     }
+    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+        if (strcmp(name, KNOWN[i]) == 0) loaded->known = info->dlpi_name;
+    }
     loaded->mpi_of_ours |= begins(name, "liblineweave_mpi_");
     loaded->valgrind |= begins(name, "vgpreload");
     return 0;
@@ -80,6 +90,27 @@ static const char *path_of(const struct stat *own, const char *argv0, char *room
     if (length <= 0) return NULL;
     room[length] = '\0';
     return room;
+}
+
+static bool ours_for(const char *mpi, char *room, size_t size);
+
+/* Becomes the program with lineweave's library for its MPI before it, if that is all that the command would do. */
+static void become(const struct loaded *loaded, const char *path, char **argv) {
+    unsigned wanted = loaded->hosts & ~loaded->ours;
+    const char *before = getenv("LD_PRELOAD");
+    char file[4096], list[8200];
+    Dl_info own;
+    if (!loaded->known || loaded->mpi_of_ours || (wanted & (wanted - 1)) || !before || !dladdr((void *)become, &own)) return;
+    for (char **variable = environ; *variable; variable++) {
+        bool passed = !begins(*variable, "LINEWEAVE_");
+        for (size_t i = 0; i < sizeof PASSED / sizeof *PASSED; i++) passed = passed || begins(*variable + strlen("LINEWEAVE_"), PASSED[i]);
+        if (!passed) return;
+    }
+    if (strcmp(before, own.dli_fname) != 0 || !ours_for(loaded->known, file, sizeof file) || access(file, F_OK) != 0) return;
+    snprintf(list, sizeof list, "%s:%s", file, before);
+    if (setenv("LD_PRELOAD", list, 1) != 0) return;
+    execv(path, argv);
+    setenv("LD_PRELOAD", before, 1);
 }
 
 __attribute__((constructor)) static void choose(int argc, char **argv, char **envp) {
@@ -102,8 +133,10 @@ __attribute__((constructor)) static void choose(int argc, char **argv, char **en
     snprintf(seen, sizeof seen, "%ld:%llx:%llx", (long)getpid(), (unsigned long long)own.st_dev, (unsigned long long)own.st_ino);
     const char *before = getenv("LINEWEAVE_RUN_SEEN");
     if (before && strcmp(before, seen) == 0) return;
+    if (setenv("LINEWEAVE_RUN_SEEN", seen, 1) != 0) return;
+    if (!python) become(&loaded, path, argv);
     char **words = calloc((size_t)argc + 6, sizeof *words);
-    if (!words || setenv("LINEWEAVE_RUN_SEEN", seen, 1) != 0) return;
+    if (!words) return;
     char *const first[] = {(char *)command, "run", "--chosen", argv[0], "--", (char *)path};
     memcpy(words, first, sizeof first);
     memcpy(words + 6, argv + 1, (size_t)argc * sizeof *words - sizeof *words);

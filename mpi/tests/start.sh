@@ -1,4 +1,5 @@
-# Part of scripts/test-mpi: the small file that users start (mpi/start). It does for a plain program what the command does, and leaves all else to it.
+# Part of scripts/test-mpi: the small file that users start (mpi/start), and the chooser. They do for a plain program what the command does, and leave
+# all else to it.
 
 start=$scratch/start
 built_path=$(realpath "$built")
@@ -19,7 +20,7 @@ int main(int n, char **words)
     char file[PATH_MAX] = "";
     const char *preloaded = getenv("LD_PRELOAD");
     if (n > 99) MPI_Init(&n, &words);
-    printf("the program, with %s:", preloaded && realpath(preloaded, file) ? file : "nothing");
+    printf("the program, with %s:", preloaded && realpath(preloaded, file) ? file : preloaded ? preloaded : "nothing");
     for (int i = 0; i < n; i++) printf(" %s", words[i]);
     printf(" QUIET=%s\n", getenv("LINEWEAVE_QUIET"));
     return 7;
@@ -30,6 +31,7 @@ for library in libmpi.so.12 libmpi.so.40 libmpi.so.20 libmpi_abi.so.1 libother.s
     "${CC:-cc}" "$start/program.c" "$start/$library" -lm -Wl,-rpath,"$start" -o "$start/with-$library"
 done
 "${CC:-cc}" "$start/program.c" "$start/libmpi.so.12" -Wl,--no-as-needed "$start/libother.so" -Wl,-rpath,"$start" -o "$start/with-two"
+"${CC:-cc}" "$start/program.c" "$start/libmpi.so.12" -Wl,--no-as-needed -lgomp -Wl,-rpath,"$start" -o "$start/with-openmp"
 cp "$start/with-libmpi.so.12" "$start/setuid"
 chmod u+s "$start/setuid"
 
@@ -60,6 +62,22 @@ words=3
 for setting in LD_PRELOAD= LINEWEAVE_QUITE=1 LINEWEAVE_QUIET=yes LINEWEAVE_QUIET=10 LINEWEAVE_PROFILE=/none; do
     check "the command is called: $setting" left env "$setting" lineweave run "$program"
 done
+
+# chosen TEXT SETTING... PROGRAM: what a program comes to that another one started, so that the chooser is in it.
+chosen() {
+    local chooser=$built_path/liblineweave_chooser.so
+    local said
+    said=$(env -u LINEWEAVE_MPI_AFTER LD_PRELOAD="$chooser" LINEWEAVE_RUN_COMMAND="$start/libexec/lineweave" "${@:2}" a 2>&1) || true
+    printf "%s\n" "$said"
+    [[ $said == *"$1"* ]]
+}
+check "behind another program: without an MPI, as it is" chosen "the program, with $built_path/liblineweave_chooser.so: " "$start/with-libother.so"
+check "behind another program: with the library that it needs" chosen "with $built_path/liblineweave_mpi_openmpi.so:$built_path/liblineweave_chooser.so: $start/with-libmpi.so.40 a" \
+    LINEWEAVE_MPI_REPORT=r "$start/with-libmpi.so.40"
+check "behind another program the command is called: a setting" chosen "the command, run --chosen" LINEWEAVE_PROFILE=/none "$program"
+check "behind another program the command is called: an unknown MPI" chosen "the command, run --chosen" "$start/with-libmpi.so.20"
+check "behind another program the command is called: OpenMP" chosen "the command, run --chosen" "$start/with-openmp"
+check "behind another program the command is called: a tool" chosen "the command, run --chosen" LD_PRELOAD="$built_path/liblineweave_chooser.so:$start/libother.so" "$program"
 rm "$start/lib/lineweave/liblineweave_mpi_mpich.so"
 words=1
 check "the command says that a library is not there" left lineweave run "$program"
