@@ -6,6 +6,7 @@
 
 pub mod units;
 pub mod names;
+mod document;
 pub mod topology;
 pub mod collective;
 pub mod profile;

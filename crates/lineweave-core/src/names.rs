@@ -72,18 +72,6 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     (1 + before).min(text.lines().count().max(1))
 }
 
-/// Returns the line and the words of what is wrong with a text that is not the TOML of something, with the key if its value is wrong.
-pub(crate) fn toml_fault(text: &str, error: &toml::de::Error) -> (usize, String) {
-    let at = error.span().map_or(0, |span| span.start);
-    let before = text.get(..at).and_then(|before| before.lines().last()).unwrap_or_default();
-    let message = error.message().replace('\n', ", ");
-    let message = match before.rsplit(['{', ',']).next().and_then(|before| before.split_once('=')) {
-        Some((key, "" | " ")) => format!("`{}`: {message}", key.trim()),
-        _ => message,
-    };
-    (line_of(text, at), message)
-}
-
 /// Levenshtein's distance, with two neighbouring letters exchanged as one change.
 fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());

@@ -3,7 +3,8 @@
 //! A cell is a probe's name, its factors (layout, state, distance, bytes, ranks ...) and statistics of the
 //! samples. What this machine cannot tell is listed by name and reason, never filled in.
 
-use crate::names::{line_of, toml_fault};
+use crate::document;
+use crate::names::line_of;
 use crate::units::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -218,26 +219,16 @@ impl Profile {
     /// [`ProfileError`] with the line: malformed or truncated text, another schema, or numbers that are
     /// negative, not finite or out of order.
     pub fn from_toml(text: &str) -> Result<Profile, ProfileError> {
-        let malformed = |e: toml::de::Error| {
-            let (line, message) = toml_fault(text, &e);
-            ProfileError::Malformed { line, message }
-        };
-        let profile: Profile = match toml::from_str(text) {
-            Ok(profile @ Profile { schema: SCHEMA, .. }) => profile,
-            other => {
-                // Another version's text need not have this one's keys, so that its version is what is wrong with it.
-                #[derive(Deserialize)]
-                struct Version {
-                    schema: toml::Spanned<u32>,
-                }
-                let version: Version = toml::from_str(text).map_err(malformed)?;
-                if *version.schema.get_ref() != SCHEMA {
-                    let line = line_of(text, version.schema.span().start);
-                    return Err(ProfileError::Schema { line, found: *version.schema.get_ref() });
-                }
-                other.map_err(malformed)?
+        let malformed = |(line, message)| ProfileError::Malformed { line, message };
+        let document = document::parse(text).map_err(malformed)?;
+        // Another version's text need not have this one's keys, so that its version is what is wrong with it.
+        if let Some(schema) = document.get("schema") {
+            let found = schema.get_ref().as_integer().and_then(|n| n.as_str().parse().ok());
+            if let Some(found) = found.filter(|found| *found != SCHEMA) {
+                return Err(ProfileError::Schema { line: line_of(text, schema.span().start), found });
             }
-        };
+        }
+        let profile: Profile = document::read(text, &document).map_err(malformed)?;
         for (i, cell) in profile.cells.iter().enumerate() {
             if let Some((expected, found)) = cell.stats.fault() {
                 let line = text.match_indices("[[cells]]").nth(i).map_or(1, |(at, _)| line_of(text, at));

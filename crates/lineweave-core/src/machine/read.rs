@@ -3,12 +3,13 @@
 use super::nearest::Head;
 use super::synthetic::topology;
 use super::{Arbiter, Concurrent, Controllers, Machine, MachineError, Protocol, Routing, Status, Value};
-use crate::names::{line_of, toml_fault};
+use crate::document;
+use crate::names::line_of;
 use crate::topology::Level;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use std::ops::Range;
 use std::str::FromStr;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 use toml::Spanned;
 
 /// Version of the format.
@@ -20,8 +21,7 @@ const LEFT: [&str; 6] = ["cpu", "topology", "line_bytes", "transfer", "access", 
 /// Words after an error about a key that is not there.
 const UNKNOWN: &str = "where nobody knows it, say status = \"unknown\"";
 
-fn of_toml(text: &str, error: &toml::de::Error) -> MachineError {
-    let (line, message) = toml_fault(text, error);
+fn fault((line, message): (usize, String)) -> MachineError {
     match message.contains("missing field") {
         true => MachineError { line, message: format!("{message}; {UNKNOWN}") },
         false => MachineError { line, message },
@@ -42,9 +42,7 @@ impl FromStr for Machine {
     type Err = MachineError;
 
     fn from_str(text: &str) -> Result<Machine, MachineError> {
-        let fault = |error: toml::de::Error| of_toml(text, &error);
-        let mut document = DeTable::parse(text).map_err(fault)?;
-        let root = document.get_mut();
+        let mut root = document::parse(text).map_err(fault)?;
         let missing =
             |key: &str| MachineError { line: 1, message: format!("missing field `{key}`; {UNKNOWN}") };
         // Another version's text need not have this one's keys, so that its version is what is wrong with it.
@@ -64,11 +62,11 @@ impl FromStr for Machine {
             })?,
             (Some(_), None) => {}
         }
-        let machine = Machine::deserialize(toml::Deserializer::from(document.clone())).map_err(fault)?;
-        if let Some(transfer) = document.get_ref().get("transfer") {
+        let machine: Machine = document::read(text, &root).map_err(fault)?;
+        if let Some(transfer) = root.get("transfer") {
             monotone(&machine, text, transfer)?;
         }
-        if let Some(list) = document.get_ref().get("concurrent") {
+        if let Some(list) = root.get("concurrent") {
             rising(&machine.concurrent, text, list)?;
         }
         Ok(machine)
@@ -77,7 +75,7 @@ impl FromStr for Machine {
 
 /// Returns the machines that a file is for, as its beginning names them.
 pub(super) fn head(text: &str) -> Result<Head, MachineError> {
-    toml::from_str(text).map_err(|error| of_toml(text, &error))
+    document::parse(text).and_then(|table| document::read(text, &table)).map_err(fault)
 }
 
 /// Type of which a description has values.
@@ -112,13 +110,13 @@ impl<'de, T: DeserializeOwned + PartialOrd + Given> Deserialize<'de> for Value<T
     }
 }
 
-/// A value with its status, as a file has it: one type for all kinds of values, since serde makes a reader of each type.
+/// A value with its status, as a file has it.
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stated {
-    value: Option<toml::Value>,
-    low: Option<toml::Value>,
-    high: Option<toml::Value>,
+#[serde(deny_unknown_fields, expecting = "a table of value, status and source")]
+struct Stated<T> {
+    value: Option<T>,
+    low: Option<T>,
+    high: Option<T>,
     status: Status,
     source: String,
 }
@@ -131,16 +129,11 @@ fn stated<'de, T: DeserializeOwned + PartialOrd, D: Deserializer<'de>>(
     checked(Stated::deserialize(deserializer)?, fault).map_err(D::Error::custom)
 }
 
-fn checked<T: DeserializeOwned + PartialOrd>(
-    stated: Stated,
-    fault: fn(&T) -> Option<String>,
-) -> Result<Value<T>, String> {
+fn checked<T: PartialOrd>(stated: Stated<T>, fault: fn(&T) -> Option<String>) -> Result<Value<T>, String> {
     let Stated { value, low, high, status, source } = stated;
-    let read = |given: Option<toml::Value>| match given.map(T::deserialize).transpose() {
-        Ok(given) => given.as_ref().and_then(fault).map_or(Ok(given), Err),
-        Err(error) => Err(error.message().to_owned()),
-    };
-    let (value, low, high) = (read(value)?, read(low)?, read(high)?);
+    if let Some(fault) = [&value, &low, &high].into_iter().flatten().find_map(fault) {
+        return Err(fault);
+    }
     if status == Status::Unknown && value.is_some() {
         return Err("expected measured, cited or inferred, because a value is given".to_owned());
     }

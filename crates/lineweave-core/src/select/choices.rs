@@ -1,7 +1,8 @@
 //! Choices that were measured: what `tune` found best, kept per machine and used before the model is asked.
 
 use crate::collective::Collective;
-use crate::names::{line_of, toml_fault};
+use crate::document;
+use crate::names::line_of;
 use crate::plan::Params;
 use serde::{Deserialize, Serialize};
 
@@ -134,10 +135,10 @@ impl Choices {
     /// # Errors
     /// [`ChoicesError`] with the line.
     pub fn from_toml(text: &str) -> Result<Choices, ChoicesError> {
-        let table: Choices = toml::from_str(text).map_err(|e| {
-            let (line, message) = toml_fault(text, &e);
-            ChoicesError::Malformed { line, message }
-        })?;
+        let malformed = |(line, message)| ChoicesError::Malformed { line, message };
+        let table = document::parse(text)
+            .and_then(|table| document::read::<Choices>(text, &table))
+            .map_err(malformed)?;
         if table.schema != CHOICES_SCHEMA {
             return Err(ChoicesError::Schema { found: table.schema });
         }
