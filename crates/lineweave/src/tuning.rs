@@ -41,6 +41,7 @@ pub const ATTACH_FROM: usize = 16 << 10;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tuning {
     /// Costs of this machine.
+    #[serde(deserialize_with = "Model::from_part")]
     pub model: Model,
     /// Origin of the model.
     pub origin: Origin,
@@ -137,8 +138,7 @@ impl Tuning {
         };
         let Some((file, read)) = found else {
             let (model, origin) = nearest(hardware);
-            let text = serde_json::to_string(&model).unwrap_or_default();
-            let kept = kept(fnv1a(text.bytes()));
+            let kept = kept(fnv1a(model.to_json().bytes()));
             return Ok(Tuning { model, origin, choices: None, forced, kept, aside }.told_of_kept());
         };
         let Read { model, described, choices, digest, aside } = read;

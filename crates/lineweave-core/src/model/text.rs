@@ -1,6 +1,8 @@
 //! A model as the text that processes share.
 
 use super::{Model, SCHEMA};
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::value::RawValue;
 
 /// Why a text is not a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +55,14 @@ impl Model {
             return Err(ModelError::Malformed { line: 1, message });
         }
         Ok(model)
+    }
+
+    /// Reads a model that is part of another text of JSON, by the code that reads models alone: serde makes it anew in each crate.
+    ///
+    /// # Errors
+    /// As [`Model::from_json`].
+    pub fn from_part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Model, D::Error> {
+        Model::from_json(<&RawValue>::deserialize(deserializer)?.get()).map_err(D::Error::custom)
     }
 }
 

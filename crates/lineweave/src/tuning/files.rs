@@ -80,6 +80,7 @@ struct Last {
 /// Model and choices that files hold.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Read {
+    #[serde(deserialize_with = "Model::from_part")]
     pub model: Model,
     /// CPU model of the machine that these costs are of, where they are of no profile.
     pub described: Option<String>,
@@ -166,7 +167,9 @@ pub(super) fn read(
     let digest = fnv1a(texts.0.bytes().chain([0]).chain(choices.bytes()));
     let kept = keeps(digest);
     let name = name_of(fingerprint);
-    let known = kept.as_deref().and_then(|kept| serde_json::from_str(&kept::text(kept, name)?).ok());
+    let text = kept.as_deref().and_then(|kept| kept::text(kept, name));
+    // By the reader of bytes, as a team's configuration, so that there is one of each type.
+    let known = text.and_then(|text| serde_json::from_slice(text.as_bytes()).ok());
     let result = match known {
         Some(result) => result,
         None => {
