@@ -122,6 +122,7 @@ struct Stated<T> {
 }
 
 /// A value with its status, of which `fault` returns what is wrong.
+#[inline(never)]
 fn stated<'de, T: DeserializeOwned + PartialOrd, D: Deserializer<'de>>(
     deserializer: D,
     fault: fn(&T) -> Option<String>,

@@ -10,7 +10,7 @@ macro_rules! sources {
 }
 
 /// Name and text of every description. The generic ones come first: they are what is taken when nothing fits.
-pub const SOURCES: &[(&str, &str)] = sources![
+pub static SOURCES: &[(&str, &str)] = sources![
     "generic-x86",
     "generic-arm64",
     "xeon-phi-5110p",
@@ -49,8 +49,8 @@ pub fn shipped() -> &'static [Machine] {
 
 /// One of them, without reading the others.
 pub(super) fn one(index: usize) -> &'static Machine {
-    static READ: [OnceLock<Machine>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
-    READ[index].get_or_init(|| parse(&SOURCES[index]))
+    static READ: [OnceLock<Box<Machine>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
+    READ[index].get_or_init(|| Box::new(parse(&SOURCES[index])))
 }
 
 #[cfg(test)]

@@ -255,7 +255,7 @@ impl Hardware {
         tiers.push(Tier::Core);
         // A cache that several NUMA nodes share (sub-NUMA clusters) lies outside of them, and so does a
         // NUMA node that several packages share.
-        tiers.sort_by_key(|&tier| groups(tier));
+        tiers.sort_by_cached_key(|&tier| groups(tier));
         tiers
     }
 }
