@@ -20,11 +20,12 @@ pub(crate) fn parse(text: &str) -> Result<DeTable<'_>, (usize, String)> {
 
 /// Reads what a text says that was parsed; what is wrong with it is told with its line, from 1, and with the key if its value is wrong.
 pub(crate) fn read<T: DeserializeOwned>(text: &str, table: &DeTable<'_>) -> Result<T, (usize, String)> {
-    T::deserialize(MapAccessDeserializer::new(Entries::of(table))).map_err(|fault| fault.of(text))
+    T::deserialize(MapAccessDeserializer::new(entries(table))).map_err(|fault| fault.of(text))
 }
 
 /// Fault of a text, and the byte where it is.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 struct Fault {
     at: Option<usize>,
     message: String,
@@ -47,14 +48,6 @@ impl Fault {
         (line_of(text, at), message)
     }
 }
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 impl Error for Fault {
     fn custom<T: std::fmt::Display>(message: T) -> Fault {
@@ -98,7 +91,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
             (_, Unexpected::Float(x)) => visitor.visit_f64(x),
             (_, Unexpected::Bool(b)) => visitor.visit_bool(b),
             (DeValue::Array(list), _) => visitor.visit_seq(SeqDeserializer::new(list.iter().map(Node))),
-            (DeValue::Table(table), _) => visitor.visit_map(Entries::of(table)),
+            (DeValue::Table(table), _) => visitor.visit_map(entries(table)),
             _ => Err(self.unlike(&visitor)),
         }
     }
@@ -109,7 +102,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
 
     fn deserialize_struct<V: Visitor<'de>>(self, _: &str, _: Names, visitor: V) -> Result<V::Value, Fault> {
         match self.0.get_ref() {
-            DeValue::Table(table) => visitor.visit_map(Entries::of(table)).map_err(|fault| fault.at(self.0)),
+            DeValue::Table(table) => visitor.visit_map(entries(table)).map_err(|fault| fault.at(self.0)),
             _ => Err(self.unlike(&visitor)),
         }
     }
@@ -141,10 +134,8 @@ struct Entries<'a> {
     value: Option<&'a Spanned<DeValue<'a>>>,
 }
 
-impl<'a> Entries<'a> {
-    fn of(table: &'a DeTable<'a>) -> Entries<'a> {
-        Entries { rest: table.iter(), value: None }
-    }
+fn entries<'a>(table: &'a DeTable<'a>) -> Entries<'a> {
+    Entries { rest: table.iter(), value: None }
 }
 
 impl<'de> MapAccess<'de> for Entries<'_> {

@@ -27,6 +27,12 @@ fn each_kind_of_error_names_its_line() {
         ("schema = 1", "schema = 2", "expected schema 1"),
         ("value = 132.0", "value = 13.2", "numa = 13.2 ns is less than l3 = 25 ns"),
         ("arch = \"x86_64\"", "arch = 3", "invalid type: integer `3`, expected a string"),
+        ("arch = \"x86_64\"", "arch = 1979-05-27", "`arch`: invalid type: a date or time, expected a string"),
+        (
+            "l3_ns = {",
+            "l3_ns = 3 # {",
+            "`l3_ns`: invalid type: integer `3`, expected a table of value, status and source",
+        ),
         ("value = 132.0", "value = 13.2.0", ""),
         ("l3:16", "l3:0", "a count of at least 1"),
         (
