@@ -3,6 +3,7 @@
 use super::planner::Planner;
 use super::proven::Key;
 use crate::affinity;
+use crate::time_slice;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,6 +46,8 @@ impl Background {
     fn run(queue: &Mutex<Queue>, planner: &Planner) {
         // The thread that started it may be a rank's and bound to its CPU.
         affinity::unpin();
+        // Ranks that it takes a CPU from get it back soon.
+        time_slice::shorten();
         loop {
             let key = {
                 let mut queue = Background::lock(queue);

@@ -3,8 +3,8 @@
 //! Choosing takes from a fraction of a millisecond to seconds; a provisional plan is there in the time that it takes to prove a simple one. All ranks
 //! change over from it to the chosen plan at one call: `engine/change_over.rs`. Calls are counted by size class, as plans are kept.
 //!
-//! Sums of floating-point numbers among more than two ranks wait for their choice, unless they are reproducible: the order in which numbers are added
-//! depends on the plan, and results must not depend on when a thread was done.
+//! Calls of few ranks with short messages wait, since choosing for them is quick. Sums of floating-point numbers among more than two ranks wait, too, unless
+//! they are reproducible: the order in which numbers are added depends on the plan, and results must not depend on when a thread was done.
 
 use super::background::Background;
 use super::once::Source;
@@ -19,6 +19,11 @@ use crate::kernel::Operator;
 use lineweave_core::collective::Association;
 use std::collections::HashSet;
 use std::sync::Arc;
+
+/// Choices for fewer ranks than `MANY`, and at most so many bytes of all ranks' messages, take some milliseconds at most (`lineweave bench first`). A
+/// thread beside may take as long from ranks that use all CPUs, so calls wait for them.
+const SHORT: usize = 4 << 10;
+const MANY: usize = 16;
 
 /// Choices of one rank's communicator that are made beside its calls.
 #[derive(Debug, Default)]
@@ -44,11 +49,13 @@ impl PlanSelector {
         class.unwrap_or(Key { cut: false, ..*key })
     }
 
-    /// Returns whether the plans of a call, which are not known, may be chosen beside it: choosing is a search, and results do not depend on the plan.
+    /// Returns whether the plans of a call, which are not known, may be chosen beside it: choosing is a long search, and results do not depend on the plan.
     pub(crate) fn defers(&self, call: &CallSpec, key: &Key, room: &PlanBudget<'_>) -> bool {
         let search = || self.tuning.searches(&self.question(&self.plans_key(key), room), key.access.team());
+        let ranks = self.shape.ranks();
         self.pending.on
-            && self.shape.ranks() > 1
+            && ranks > 1
+            && (ranks >= MANY || ranks * key.bytes > SHORT)
             && self.is_exact(call, key)
             && (self.has_provisional(key) || search())
     }

@@ -92,17 +92,17 @@ impl Engine {
         self.say(missing | if kept { KEPT } else { 0 })
     }
 
-    /// Takes the chosen plans of a call if they are `there`; else provisional ones, if it has none yet, and has its own chosen.
+    /// Takes the chosen plans of a call if they are `there`, or if it has no provisional ones; else takes these, and has its own chosen.
     fn carry_over(&mut self, key: &Key, there: bool) -> Result<(), Error> {
-        if !there && !self.selector.has_provisional(key) {
+        if there {
+            return self.change_over(key);
+        }
+        if !self.selector.has_provisional(key) {
             let Some((plans_of, proven)) = self.selector.prove_provisional(key, &self.room())? else {
                 return self.change_over(key);
             };
             let sequence = self.compile(&plans_of, &proven)?;
             self.remember(plans_of, sequence, &proven, true);
-        }
-        if there {
-            return self.change_over(key);
         }
         // Of threads of one process, one rank's has the plans chosen for all.
         let others = self.selector.direct() && self.rank != 0;
