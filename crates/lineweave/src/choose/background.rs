@@ -1,11 +1,30 @@
-//! The thread that chooses and proves the plans of one communicator beside its calls.
+//! Choices that are made beside the calls of one communicator, and the thread that makes them.
 
-use super::planner::Planner;
 use super::proven::Key;
 use crate::affinity;
 use crate::time_slice;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Choices of one rank's communicator that are made beside its calls.
+#[derive(Debug, Default)]
+pub(super) struct PendingChoices {
+    /// True if calls may run provisional plans.
+    pub on: bool,
+    /// Size classes whose chosen plans cannot be cut, so that each length has its own.
+    pub without_plans: HashSet<Key>,
+    pub background: Background,
+}
+
+impl PendingChoices {
+    /// Makes the record of a communicator whose calls may run provisional plans, or not.
+    pub fn new(on: bool) -> PendingChoices {
+        PendingChoices { on, ..PendingChoices::default() }
+    }
+}
+
+/// Chooses and proves the plans of a key.
+type Make = dyn Fn(&Key) + Send;
 
 /// Keys whose plans are to be chosen, in their order, and the thread that chooses them: it is started for a first key, and ends when none is left.
 #[derive(Debug, Default)]
@@ -26,16 +45,17 @@ impl Background {
         queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the plans of a key chosen and proved, unless that is under way. Returns false where no thread can be started.
-    pub fn plan(&self, key: Key, planner: impl FnOnce() -> Planner) -> bool {
+    /// Has the plans of a key chosen and proved, by what `maker` returns if a thread is to be started, unless that is under way. Returns false where no
+    /// thread can be started.
+    pub fn plan(&self, key: Key, maker: impl FnOnce() -> Box<Make>) -> bool {
         let mut queue = Background::lock(&self.queue);
         if !queue.keys.contains(&key) {
             queue.keys.push_back(key);
         }
         if !queue.runs {
-            let (planner, shared) = (planner(), Arc::clone(&self.queue));
+            let (make, shared) = (maker(), Arc::clone(&self.queue));
             let thread = std::thread::Builder::new().name("lineweave-plan".into());
-            queue.runs = thread.spawn(move || Background::run(&shared, &planner)).is_ok();
+            queue.runs = thread.spawn(move || Background::run(&shared, &make)).is_ok();
             if !queue.runs {
                 queue.keys.clear();
             }
@@ -43,7 +63,7 @@ impl Background {
         queue.runs
     }
 
-    fn run(queue: &Mutex<Queue>, planner: &Planner) {
+    fn run(queue: &Mutex<Queue>, make: &Make) {
         // The thread that started it may be a rank's and bound to its CPU.
         affinity::unpin();
         // Ranks that it takes a CPU from get it back soon.
@@ -57,8 +77,7 @@ impl Background {
                 };
                 key
             };
-            // An error is kept where the plans would be, for the call that needs them.
-            let _ = planner.plan_key(&key);
+            make(&key);
             Background::lock(queue).keys.retain(|other| *other != key);
         }
     }

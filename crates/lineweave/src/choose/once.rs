@@ -14,7 +14,7 @@ use std::hash::{Hash, Hasher};
 /// Origin of a choice.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// What an earlier program kept, else the tuning, for plans with this access.
+    /// A choice that an earlier program kept, else the tuning's, for plans with this access.
     Tuning(PeerAccess),
     /// A simple algorithm, without a search. It is not kept.
     Simple,

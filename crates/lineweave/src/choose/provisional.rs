@@ -6,7 +6,6 @@
 //! Calls of few ranks with short messages wait, since choosing for them is quick. Sums of floating-point numbers among more than two ranks wait, too, unless
 //! they are reproducible: the order in which numbers are added depends on the plan, and results must not depend on when a thread was done.
 
-use super::background::Background;
 use super::once::Source;
 use super::planner::Planner;
 use super::proven::{Key, Outcome, Proven};
@@ -17,30 +16,12 @@ use crate::call::CallSpec;
 use crate::error::Error;
 use crate::kernel::Operator;
 use lineweave_core::collective::Association;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Choices for fewer ranks than `MANY`, and at most so many bytes of all ranks' messages, take some milliseconds at most (`lineweave bench first`). A
 /// thread beside may take as long from ranks that use all CPUs, so calls wait for them.
 const SHORT: usize = 4 << 10;
 const MANY: usize = 16;
-
-/// Choices of one rank's communicator that are made beside its calls.
-#[derive(Debug, Default)]
-pub(super) struct PendingChoices {
-    /// True if calls may run provisional plans.
-    pub on: bool,
-    /// Size classes whose chosen plans cannot be cut, so that each length has its own.
-    without_plans: HashSet<Key>,
-    background: Background,
-}
-
-impl PendingChoices {
-    /// Makes the record of a communicator whose calls may run provisional plans, or not.
-    pub fn new(on: bool) -> PendingChoices {
-        PendingChoices { on, ..PendingChoices::default() }
-    }
-}
 
 impl PlanSelector {
     /// Returns the key under which a call's plans are kept: its size class, or the call itself.
@@ -104,7 +85,11 @@ impl PlanSelector {
 
     /// Has the plans of a call chosen and proved beside it. Returns false where no thread can be started.
     pub(crate) fn plan_beside(&self, key: &Key, planner: impl FnOnce() -> Planner) -> bool {
-        self.pending.background.plan(*key, planner)
+        self.pending.background.plan(*key, || {
+            let planner = planner();
+            // An error is kept where the plans would be, for the call that needs them.
+            Box::new(move |key| drop(planner.plan_key(key)))
+        })
     }
 
     /// Proves provisional plans of a call, or of its size class; `None` if there are none.

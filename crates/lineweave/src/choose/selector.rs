@@ -1,9 +1,9 @@
 //! The plan selector: what one rank's choices depend on, and the calls that it has plans for.
 
+use super::background::PendingChoices;
 use super::lru::{Limits, LruCache};
 use super::peer_access::PeerAccess;
 use super::proven::{Key, ProvenPlanCache};
-use super::provisional::PendingChoices;
 use super::resolved::{PlanSequence, ResolvedCall};
 use super::{process_cache, uneven_counts};
 use crate::call::CallSpec;

@@ -6,7 +6,7 @@
 //! of calls has bits is all that this costs, and no call waits for a thread.
 
 use super::course::Course;
-use super::nonblocking::Agreement;
+use super::nonblocking::{Agreement, ChangeOver};
 use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;
@@ -17,16 +17,6 @@ use crate::error::Error;
 const MISSING: u64 = 1;
 /// Part of what rank 0 says: an earlier program kept them.
 const KEPT: u64 = 2;
-
-/// Progress of a call with plans that are not chosen yet.
-pub(super) enum ChangeOver {
-    /// It has not been looked at.
-    New,
-    /// Ranks agree on the plans of this key.
-    Agrees(Key, Option<Agreement>),
-    /// It is settled which plans the call runs.
-    Settled,
-}
 
 impl Engine {
     /// Returns the key of a call, with `shared` buffers of all ranks or not.

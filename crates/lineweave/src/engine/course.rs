@@ -1,9 +1,8 @@
 //! Course of a call: of one that blocks at once, and of a started one from where it had to wait.
 
 use super::call_plan::CallPlan;
-use super::change_over::ChangeOver;
 use super::fast_path::FastPathResult;
-use super::nonblocking::{Agreed, Agreement, Comparison};
+use super::nonblocking::{Agreed, Agreement, ChangeOver, Comparison};
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;

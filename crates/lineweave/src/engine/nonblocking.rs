@@ -2,6 +2,7 @@
 
 use super::course::Course;
 use crate::call::{CallSpec, WORDS};
+use crate::choose::Key;
 use crate::error::Error;
 use crate::kernel::ElementType;
 use crate::sync::{AtomicBool, Ordering};
@@ -207,4 +208,14 @@ pub(crate) struct Agreement {
     /// The rank to be heard next.
     pub next: usize,
     pub said: u64,
+}
+
+/// Progress of a call with plans that are not chosen yet.
+pub(super) enum ChangeOver {
+    /// It has not been looked at.
+    New,
+    /// Ranks agree on the plans of this key.
+    Agrees(Key, Option<Agreement>),
+    /// It is settled which plans the call runs.
+    Settled,
 }

@@ -257,8 +257,8 @@ fn a_collective_without_a_root_is_the_same_call_whatever_root_is_given() {
         let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
         let sums = team.threads(|mut comm| {
             let (collective, root) = (lineweave_core::collective::Collective::Allreduce, comm.rank());
-            let sum = |a| Operation::in_place(collective, Some(Operator::Sum), a, root);
-            comm.start(vec![1u32; 4], sum)?.wait()
+            comm.start(vec![1u32; 4], |a| Operation::in_place(collective, Some(Operator::Sum), a, root))?
+                .wait()
         });
         assert_eq!(sums.expect("the team runs"), vec![vec![2; 4]; 2], "checked: {check}");
     }
