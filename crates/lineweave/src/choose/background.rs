@@ -2,7 +2,6 @@
 
 use super::proven::Key;
 use crate::affinity;
-use crate::time_slice;
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -67,7 +66,8 @@ impl Background {
         // The thread that started it may be a rank's and bound to its CPU.
         affinity::unpin();
         // Ranks that it takes a CPU from get it back soon.
-        time_slice::shorten();
+        #[cfg(not(loom))]
+        crate::time_slice::shorten();
         loop {
             let key = {
                 let mut queue = Background::lock(queue);
