@@ -373,35 +373,24 @@ fn what_is_kept_has_one_taker() {
 /// `engine/agreement.rs`: both change over at one call.
 #[test]
 fn ranks_that_agree_change_over_at_one_call() {
-    const CALLS: u64 = 3;
-    struct Shared {
-        said: [[AtomicU64; 2]; 2],
-        has: [AtomicU64; 2],
-    }
-    fn agree(said: &[[AtomicU64; 2]; 2], me: usize, turn: u64, missing: u64) -> u64 {
-        let word = |rank: usize| &said[rank][(turn % 2) as usize];
-        raise(word(me), 4 * turn + missing);
-        await_flag(word(1 - me), 4 * turn);
-        missing | peek(word(1 - me)) & 3
-    }
-    fn rank(Shared { said, has }: &Shared, me: usize) -> u64 {
-        let missing = |_: &u64| u64::from(!reached(&has[me], 1));
-        (1..=CALLS).find(|turn| agree(said, me, *turn, missing(turn)) == 0).unwrap_or(CALLS + 1)
+    /// The two words of each rank, and whether it has the plan.
+    type Shared = ([[AtomicU64; 2]; 2], [AtomicU64; 2]);
+    fn changes((said, has): &Shared, me: usize) -> Option<u64> {
+        (1..=3).find(|turn| {
+            let missing = u64::from(!reached(&has[me], 1));
+            let word = |rank: usize| &said[rank][(turn % 2) as usize];
+            raise(word(me), 4 * turn + missing);
+            await_flag(word(1 - me), 4 * turn);
+            (missing | (peek(word(1 - me)) & 3)) == 0
+        })
     }
     loom::model(|| {
         let words = || std::array::from_fn(|_| AtomicU64::new(0));
-        let shared = Arc::new(Shared { said: [words(), words()], has: words() });
-        let with = |run: fn(&Shared) -> u64| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || run(&shared))
-        };
-        let helper = with(|shared| {
-            shared.has.iter().for_each(|has| raise(has, 1));
-            0
-        });
-        let other = with(|shared| rank(shared, 1));
-        let changed = rank(&shared, 0);
-        assert_eq!(changed, other.join().unwrap(), "both at one call, or not within these");
+        let shared: Arc<Shared> = Arc::new(([words(), words()], words()));
+        let [helped, others] = [Arc::clone(&shared), Arc::clone(&shared)];
+        let helper = thread::spawn(move || helped.1.iter().for_each(|has| raise(has, 1)));
+        let other = thread::spawn(move || changes(&others, 1));
+        assert_eq!(changes(&shared, 0), other.join().unwrap(), "both at one call, or not within three");
         helper.join().unwrap();
     });
 }
