@@ -207,6 +207,7 @@ fn config(set: &ProbeSet, crew: &ProbeTeam) -> TeamConfig {
     config.cpus.clone_from(&crew.cpus);
     config.bind = true;
     config.check = false;
+    // Nothing else may take a CPU.
     config.threads.choose = false;
     // Probes tell what it costs to come back to a place by when that was.
     config.walk = false;

@@ -3,7 +3,8 @@
 use super::proven::Key;
 use crate::affinity;
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Choices of one rank's communicator that are made beside its calls.
 #[derive(Debug, Default)]
@@ -36,6 +37,8 @@ struct Queue {
     /// The first one is being chosen for while the thread runs.
     keys: VecDeque<Key>,
     runs: bool,
+    /// True if choosing panicked. Calls choose by themselves from then on, so that theirs is the panic.
+    panicked: bool,
 }
 
 impl Background {
@@ -45,14 +48,17 @@ impl Background {
     }
 
     /// Has the plans of a key chosen and proved, by what `maker` returns if a thread is to be started, unless that is under way. Returns false where no
-    /// thread can be started.
+    /// thread can be started, or choosing panicked.
     pub fn plan(&self, key: Key, maker: impl FnOnce() -> Box<Make>) -> bool {
         let mut queue = Background::lock(&self.queue);
+        if queue.panicked {
+            return false;
+        }
         if !queue.keys.contains(&key) {
             queue.keys.push_back(key);
         }
         if !queue.runs {
-            let (make, shared) = (maker(), Arc::clone(&self.queue));
+            let (make, shared) = (maker(), Arc::downgrade(&self.queue));
             let thread = std::thread::Builder::new().name("lineweave-plan".into());
             queue.runs = thread.spawn(move || Background::run(&shared, &make)).is_ok();
             if !queue.runs {
@@ -62,29 +68,60 @@ impl Background {
         queue.runs
     }
 
-    fn run(queue: &Mutex<Queue>, make: &Make) {
+    /// Chooses for one key after the other, until none is left or the communicator is gone.
+    fn run(queue: &Weak<Mutex<Queue>>, make: &Make) {
         // The thread that started it may be a rank's and bound to its CPU.
         affinity::unpin();
         // Ranks that it takes a CPU from get it back soon.
         #[cfg(not(loom))]
         crate::time_slice::shorten();
-        loop {
-            let key = {
-                let mut queue = Background::lock(queue);
-                let Some(&key) = queue.keys.front() else {
-                    queue.runs = false;
-                    return;
-                };
-                key
-            };
-            make(&key);
-            Background::lock(queue).keys.retain(|other| *other != key);
+        while let Some(key) = queue.upgrade().and_then(|queue| Background::lock(&queue).first()) {
+            let panicked = catch_unwind(AssertUnwindSafe(|| make(&key))).is_err();
+            let Some(queue) = queue.upgrade() else { return };
+            let mut queue = Background::lock(&queue);
+            queue.keys.retain(|other| *other != key);
+            queue.panicked |= panicked;
         }
     }
 }
 
-impl Drop for Background {
-    fn drop(&mut self) {
-        Background::lock(&self.queue).keys.clear();
+impl Queue {
+    /// Returns the key to choose for, or notes that the thread ends.
+    fn first(&mut self) -> Option<Key> {
+        let key = self.keys.front().copied();
+        self.runs = key.is_some();
+        key
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::prove::tests::key;
+    use super::*;
+    use lineweave_core::collective::Collective;
+    use std::sync::mpsc;
+
+    #[test]
+    fn keys_are_chosen_for_one_after_the_other_and_none_after_a_panic() {
+        let background = Background::default();
+        let (chose, chosen) = mpsc::channel();
+        let keys = [1000, 2000, 3000].map(|bytes| key(Collective::Bcast, bytes, 1));
+        let plan = |key| {
+            let chose = chose.clone();
+            background.plan(key, || {
+                Box::new(move |key| {
+                    chose.send(*key).expect("the test hears");
+                    assert!(key.bytes < 3000, "a panic of the test");
+                })
+            })
+        };
+        for key in keys {
+            assert!(plan(key));
+            assert_eq!(chosen.recv(), Ok(key));
+        }
+        while plan(keys[0]) {
+            std::thread::yield_now();
+        }
+        assert!(Background::lock(&background.queue).panicked);
     }
 }

@@ -25,9 +25,9 @@ struct Summary<'a> {
     cases: usize,
     /// Candidates that ran; each rank proved its plans before.
     plans: usize,
-    /// Those that the errors are over: neither `calibrated`, nor given up while they were costed.
+    /// Candidates that the errors are over: neither `calibrated`, nor given up while they were costed.
     candidates: usize,
-    /// Those that repeat a probe.
+    /// Candidates that repeat a probe.
     calibrated: usize,
     #[serde(flatten)]
     model: ModelErrors,
