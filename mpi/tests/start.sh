@@ -63,13 +63,14 @@ for setting in LD_PRELOAD= LINEWEAVE_QUITE=1 LINEWEAVE_QUIET=yes LINEWEAVE_QUIET
     check "the command is called: $setting" left env "$setting" lineweave run "$program"
 done
 
-# chosen TEXT SETTING... PROGRAM: what a program comes to that another one started, so that the chooser is in it.
+# chosen TEXT SETTING... PROGRAM: a program that another one started, so that the chooser is in it, comes to this, and its status is seen.
 chosen() {
     local chooser=$built_path/liblineweave_chooser.so
-    local said
-    said=$(env -u LINEWEAVE_MPI_AFTER LD_PRELOAD="$chooser" LINEWEAVE_RUN_COMMAND="$start/libexec/lineweave" "${@:2}" a 2>&1) || true
+    local said ended=0 expected=7
+    [[ $1 != "the command"* ]] || expected=0
+    said=$(env -u LINEWEAVE_MPI_AFTER LD_PRELOAD="$chooser" LINEWEAVE_RUN_COMMAND="$start/libexec/lineweave" "${@:2}" a 2>&1) || ended=$?
     printf "%s\n" "$said"
-    [[ $said == *"$1"* ]]
+    [[ $said == *"$1"* ]] && [ "$ended" -eq "$expected" ]
 }
 check "behind another program: without an MPI, as it is" chosen "the program, with $built_path/liblineweave_chooser.so: " "$start/with-libother.so"
 check "behind another program: with the library that it needs" chosen "with $built_path/liblineweave_mpi_openmpi.so:$built_path/liblineweave_chooser.so: $start/with-libmpi.so.40 a" \
