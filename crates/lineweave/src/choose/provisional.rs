@@ -3,7 +3,7 @@
 //! Choosing takes from a fraction of a millisecond to seconds; a provisional plan is there in the time that it takes to prove a simple one. All ranks
 //! change over from it to the chosen plan at one call: `engine/change_over.rs`. Calls are counted by size class, as plans are kept.
 //!
-//! Calls of few ranks with short messages wait, since choosing for them is quick. Sums of floating-point numbers among more than two ranks wait, too, unless
+//! Calls of few ranks with short messages wait, since choosing for them is quicker. Sums of floating-point numbers among more than two ranks wait, too, unless
 //! they are reproducible: the order in which numbers are added depends on the plan, and results must not depend on when a thread was done.
 
 use super::once::Source;
@@ -18,8 +18,8 @@ use crate::kernel::Operator;
 use lineweave_core::collective::Association;
 use std::sync::Arc;
 
-/// Choices for fewer ranks than `MANY`, and at most so many bytes of all ranks' messages, take some milliseconds at most (`lineweave bench first`). A
-/// thread beside may take as long from ranks that use all CPUs, so calls wait for them.
+/// Choices for fewer ranks than `MANY`, and at most so many bytes of all ranks' messages, took 0.06 to 18 ms (`lineweave bench first`). A thread
+/// beside takes some milliseconds from ranks that use all CPUs, so calls wait for these choices.
 const SHORT: usize = 4 << 10;
 const MANY: usize = 16;
 
