@@ -6,6 +6,8 @@ mod losing;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Returns the directory in which cargo puts the library, beside this test.
 fn built() -> PathBuf {
@@ -29,19 +31,22 @@ fn compiler() -> Option<String> {
     found.then_some(name)
 }
 
-/// Compiles a source file; returns the error if that fails.
+/// Compiles a source file; returns the error if that fails. Tests at the same time may compile the same file: each writes a
+/// file of its own and then gives it the program's name.
 fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
     let cc = compiler()?;
     let libraries = built();
     let name = source.file_stem().expect("a name").to_string_lossy().into_owned();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{}", more.len()));
+    static COMPILED: AtomicUsize = AtomicUsize::new(0);
+    let written = program.with_extension(COMPILED.fetch_add(1, Relaxed).to_string());
     let out = Command::new(cc)
         .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"])
         .arg("-I")
         .arg(here("include"))
         .arg(source)
         .arg("-o")
-        .arg(&program)
+        .arg(&written)
         .arg(libraries.join("liblineweave_c.so"))
         .arg(format!("-Wl,-rpath,{}", libraries.display()))
         .args(more)
@@ -49,6 +54,7 @@ fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
         .expect("the compiler starts");
     Some(match out.status.success() {
         true => {
+            std::fs::rename(&written, &program).expect("the program was written");
             // The loader looks for the library's soname, but cargo gives the file another name.
             let link = libraries.join(concat!(
                 "liblineweave.so.",
