@@ -18,15 +18,21 @@
  *   code-C     the code of the library in which the other ranks of collective C wait for each rank that is late in turn: for each pair a 0,
  *              and then 1 if the other rank does not wait, or its return addresses in the library
  *
- * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, bytes, and the batches' ns a call. A collective's time is from the
- * arrival of the last rank to the leaving of the last: ranks meet in a barrier, then at a time that is a multiple of some microseconds where each
- * has a CPU. A batch's time is the median of its calls'. Ranks that a task leaves out sleep.
+ * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, bytes, and the batches' ns a call. Before each call of a collective
+ * ranks meet at a barrier of this program, which is the same whatever barrier the MPI is told to use. Where each has a CPU, they then wait for
+ * a time that is a multiple of some microseconds, and a call's time is from the last rank's beginning to the last one's leaving. Ranks that share
+ * CPUs cannot begin together: there it is from the last one's arrival at the meeting, so that the turns that ranks take are part of it. A
+ * batch's time is the median of its calls'. Ranks that a task leaves out sleep.
  */
 #define _GNU_SOURCE
 #include "calls.h"
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -41,6 +47,8 @@ int MPI_Get_processor_name(char *, int *);
 enum { PAYLOAD = 1, WAKE = 2, MOST_CALLS = 64, LEAST_BATCHES = 9, MOST_BATCHES = 100, FEW = 8, NAME = 256 };
 /* Ranks begin a call at a multiple of this, in ns, this much after the barrier at least. */
 static const double PERIOD = 4000, MARGIN = 1000;
+/* A rank waits for others for so long, in ns, before it calls the MPI. */
+static const double PATIENCE = 2e6;
 /* A case is called before it is timed for so long, in ns, and so often at most: libraries set up what they use in the first calls. */
 static const double WARM = 2e7;
 enum { MOST_WARM = 2000 };
@@ -114,19 +122,6 @@ static int agreed(int partners, int number)
     return (int)said;
 }
 
-/* Sets each of `n` values to the largest of all ranks. */
-static void latest(double *values, int n)
-{
-    static double theirs[2 * MOST_CALLS];
-    for (int r = 1; rank == 0 && r < ranks; r++) {
-        MPI_Recv(theirs, n, real, r, PAYLOAD, world, LWM_STATUS_IGNORE);
-        for (int i = 0; i < n; i++) if (theirs[i] > values[i]) values[i] = theirs[i];
-    }
-    for (int r = 1; rank == 0 && r < ranks; r++) MPI_Send(values, n, real, r, PAYLOAD, world);
-    if (rank > 0) MPI_Send(values, n, real, 0, PAYLOAD, world);
-    if (rank > 0) MPI_Recv(values, n, real, 0, PAYLOAD, world, LWM_STATUS_IGNORE);
-}
-
 /* Ends the line of a cell and gives its buffers back. */
 static void end_line(struct set set)
 {
@@ -165,13 +160,66 @@ static void exchange(const char *name, enum way way, int partners, size_t bytes)
     wake(partners);
 }
 
-/* Has all ranks begin together. */
+/* Memory that the ranks share: their meeting point, and times of each. */
+static struct {
+    _Alignas(64) atomic_int arrived;
+    _Alignas(64) atomic_int meetings;
+    double times[][2 * MOST_CALLS];
+} *shared;
+
+/* Maps a file beside the program, which is removed again. */
+static void share_memory(const char *program)
+{
+    char path[4096];
+    size_t bytes = sizeof *shared + (size_t)ranks * sizeof *shared->times;
+    snprintf(path, sizeof path, "%s.%d", program, agreed(ranks, (int)getpid()));
+    /* Rank 0 makes it before the others open it. */
+    if (rank > 0) MPI_Barrier(world);
+    int file = open(path, rank == 0 ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600);
+    int made = file >= 0 && (rank > 0 || ftruncate(file, (off_t)bytes) == 0);
+    shared = made ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (shared == MAP_FAILED) {
+        perror(path);
+        MPI_Abort(world, 2);
+    }
+    if (rank == 0) MPI_Barrier(world);
+    close(file);
+    MPI_Barrier(world);
+    if (rank == 0) unlink(path);
+}
+
+/* Returns when all ranks have called it. Ranks that wait for long call the MPI: another's call may need that to end. */
 static void meet(void)
 {
-    MPI_Barrier(world);
-    if (!apart) return;
+    int before = atomic_load(&shared->meetings), there;
+    if (atomic_fetch_add(&shared->arrived, 1) == ranks - 1) {
+        atomic_store(&shared->arrived, 0);
+        atomic_store(&shared->meetings, before + 1);
+    }
+    for (double since = now_ns(); atomic_load(&shared->meetings) == before;) {
+        if (!apart) sched_yield();
+        if (now_ns() - since > PATIENCE) MPI_Iprobe(0, WAKE, world, &there, LWM_STATUS_IGNORE);
+    }
+}
+
+/* Has all ranks begin a call together. Returns the time from which it counts. */
+static double begin(void)
+{
+    double arrived = now_ns();
+    meet();
+    if (!apart) return arrived;
     double from = now_ns() + MARGIN, at = from - (double)((long long)from % (long long)PERIOD) + PERIOD;
     while (now_ns() < at) continue;
+    return now_ns();
+}
+
+/* Sets each of `n` values to the largest of all ranks. */
+static void latest(double *values, int n)
+{
+    memcpy(shared->times[rank], values, (size_t)n * sizeof *values);
+    meet();
+    for (int r = 0; r < ranks; r++) for (int i = 0; i < n; i++) if (shared->times[r][i] > values[i]) values[i] = shared->times[r][i];
+    meet();
 }
 
 /* A collective; or, of no kind, one message. */
@@ -187,8 +235,7 @@ static double one_by_one(enum kind kind, struct set set, size_t bytes, int calls
 {
     static double at[2 * MOST_CALLS];
     for (int i = 0; i < calls; i++) {
-        meet();
-        at[i] = now_ns();
+        at[i] = begin();
         call_or_send(kind, set, bytes);
         at[calls + i] = now_ns();
     }
@@ -210,13 +257,13 @@ static void collective(enum kind kind, size_t bytes)
         spent += slowest;
         once = slowest / FEW;
     }
-    int calls = once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
+    int calls = once > 1e6 ? 1 : once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
     if (rank == 0) printf("%s %zu", kind == KINDS ? "once" : names[kind], bytes);
     spent = 0;
     for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || spent < window_ns); i++) {
-        double one = one_by_one(kind, set, bytes, calls);
-        /* With the barrier and the wait before each. */
-        spent += (one + once + PERIOD) * calls;
+        double start = now_ns(), one = one_by_one(kind, set, bytes, calls), took = now_ns() - start;
+        latest(&took, 1);
+        spent += took;
         if (rank == 0) printf(" %.1f", one);
     }
     end_line(set);
@@ -359,6 +406,7 @@ int main(int argc, char **argv)
         printf("mpi %d %d %ld %s\n", ranks, on, cpus, version);
         fflush(stdout);
     }
+    if (argc > 2 && on == 1) share_memory(argv[0]);
     for (int i = 2; i < argc && ranks > 1 && on == 1; i++) {
         char *rest = strdup(argv[i]), *name = strsep(&rest, ":"), *text;
         while (rest && (text = strsep(&rest, ","))) {

@@ -31,6 +31,7 @@ pub struct Order<'a> {
     pub quick: bool,
     /// Number of rounds, if not the usual one.
     pub rounds: Option<u8>,
+    /// True to measure the channel, and the code that each algorithm runs.
     pub channel: bool,
 }
 
@@ -64,6 +65,7 @@ impl Order<'_> {
             rounds: self.rounds.map_or(rounds, usize::from),
             window_ms,
             channel: self.channel,
+            code: self.channel,
         }
     }
 

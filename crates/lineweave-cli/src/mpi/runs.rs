@@ -27,6 +27,8 @@ pub struct Effort {
     /// The time that a case is timed for in a launch, in ms.
     pub window_ms: u32,
     pub channel: bool,
+    /// True to look, once, for the code that each algorithm runs.
+    pub code: bool,
 }
 
 /// A forced algorithm: its times, or the reason why it has none.
@@ -224,7 +226,7 @@ fn asked(
         }
     };
     // Once is enough for the code, which is no time.
-    if round == 0 && effort.channel && *what != What::Channel {
+    if round == 0 && effort.code && *what != What::Channel {
         tasks.extend(tasks.clone().iter().map(|task| format!("{CODE}{task}")));
     }
     (with_reference(tasks), variables)

@@ -334,6 +334,7 @@ mod tests {
             rounds: 1,
             window_ms: 1,
             channel: false,
+            code: false,
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
         let time = |form: Form, bytes| models.predict(Collective::Bcast, form, 4, bytes)[0].unwrap();

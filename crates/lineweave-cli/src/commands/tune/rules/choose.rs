@@ -218,6 +218,7 @@ mod tests {
             rounds: 2,
             window_ms: 1,
             channel: false,
+            code: false,
         };
         let setting = |name: &str, times| Setting { algorithm: algorithm(name), times };
         let fast = curves(&[(8, &[50.0, 55.0]), (64, &[70.0]), (4096, &[99.0]), (65536, &[2000.0])]);
