@@ -16,17 +16,18 @@ const BEGIN: &[u8] = b"{\"collective=";
 const OWN: &str = "algorithm=MPIR_Bcast_intra_binomial";
 const POSIX: &str = "algorithm=MPIDI_POSIX_mpi_bcast_release_gather";
 
-/// Algorithms that a tree names with a parameter. Those in [`UNSAID`] need more parameters than are measured here.
-const PARAMETERS: [(&str, &str); 2] = [("k_brucks", "\"k=2\":{}"), ("k_dissemination", "\"k=2\":{}")];
-const UNSAID: [&str; 7] = [
-    "tree",
-    "pipelined_tree",
-    "recexch",
-    "recexch_doubling",
-    "recexch_halving",
-    "recursive_multiplying",
-    "k_reduce_scatter_allgather",
+/// Parameters of a recursive exchange, as MPICH has them by default and so where one is forced.
+const EXCHANGE: &str = "\"k=2\":{},\"single_phase_recv=0\":{}";
+/// Algorithms that a tree names with parameters. Those in [`UNSAID`] need more parameters than are measured here.
+const PARAMETERS: [(&str, &str); 6] = [
+    ("k_brucks", "\"k=2\":{}"),
+    ("k_dissemination", "\"k=2\":{}"),
+    ("recexch", EXCHANGE),
+    ("recexch_doubling", EXCHANGE),
+    ("recexch_halving", EXCHANGE),
+    ("k_reduce_scatter_allgather", EXCHANGE),
 ];
+const UNSAID: [&str; 3] = ["tree", "pipelined_tree", "recursive_multiplying"];
 
 /// Returns whether rules can name an algorithm. CH4's shared memory is the library's own choice and needs no rule.
 pub(super) fn can_say(algorithm: &Algorithm) -> bool {
