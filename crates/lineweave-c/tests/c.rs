@@ -6,8 +6,6 @@ mod losing;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Returns the directory in which cargo puts the library, beside this test.
 fn built() -> PathBuf {
@@ -38,8 +36,7 @@ fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
     let libraries = built();
     let name = source.file_stem().expect("a name").to_string_lossy().into_owned();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{}", more.len()));
-    static COMPILED: AtomicUsize = AtomicUsize::new(0);
-    let written = program.with_extension(COMPILED.fetch_add(1, Relaxed).to_string());
+    let written = program.with_extension(format!("{:?}", std::thread::current().id()));
     let out = Command::new(cc)
         .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"])
         .arg("-I")
