@@ -240,6 +240,17 @@ impl Plan {
         self.ops().map(|(_, op)| if let Op::Set { value, .. } = op { *value } else { 1 }).max().unwrap_or(1)
     }
 
+    /// Returns whether another plan of the same problem has the same ops on the same memory, whatever made it and however its arrays are called.
+    pub fn runs_as(&self, other: &Plan) -> bool {
+        let alike =
+            |(a, b): (&FlagArray, &FlagArray)| (a.kind, a.layout, a.count) == (b.kind, b.layout, b.count);
+        (self.acc, self.reuse, self.direct) == (other.acc, other.reuse, other.direct)
+            && self.slots == other.slots
+            && self.flags.len() == other.flags.len()
+            && self.flags.iter().zip(&other.flags).all(alike)
+            && self.programs == other.programs
+    }
+
     /// Returns whether a flag is a counter.
     pub fn is_counter(&self, flag: FlagRef) -> bool {
         self.flags[flag.array as usize].kind == FlagKind::Counter

@@ -7,7 +7,7 @@ use super::{ring_banks, walk, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
 use crate::cost::{cost_with, sketch, Cost, Options};
 use crate::model::Model;
-use crate::plan::{Params, Plan, Reuse};
+use crate::plan::{Params, Plan, PlanError, Reuse};
 use crate::units::{Nanos, Rank};
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ const MADE: (usize, usize) = (200_000, 8_000);
 /// As many times more of them are made where all candidates are listed.
 const LISTING_FACTOR: usize = 10;
 /// Ops played, at most, and as many more for each rank. Playing one takes several times as long.
-const PLAYED: (usize, usize) = (300_000, 2_000);
+const PLAYED: (usize, usize) = (100_000, 2_000);
 /// Runs of a rough play, and of a full one. Plans of more ops than these are played roughly only where ranks exchange blocks, since two runs say
 /// there what four do, and where nothing comes near them. (In long pipelines of an allreduce the two differed by 13 %.)
 const RUNS: (usize, usize) = (2, 4);
@@ -56,8 +56,22 @@ struct Found {
     candidate: Candidate,
     /// Its algorithm's place in the table.
     place: usize,
+    /// Least of what plays of plans of its class took, as multiples of their lower bounds; `None` while none was played.
+    ratio: Option<f64>,
     /// Extent to which it was played.
     played: Played,
+}
+
+impl Found {
+    /// Returns the class of the candidate: lower bounds of candidates in one class are too low by about the same factor.
+    fn class(&self) -> (usize, usize, u32) {
+        (self.place, self.candidate.window, self.candidate.ops.max(1).ilog2())
+    }
+
+    /// Returns the cost that is expected of a candidate before it is played.
+    fn expected(&self) -> f64 {
+        self.candidate.predicted.0 * self.ratio.unwrap_or(1.0)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,26 +93,8 @@ impl<'a> Search<'a> {
     pub fn run(&mut self, all: bool) {
         self.sketch_all(if all { LISTING_FACTOR } else { 1 });
         self.found.sort_by(order);
-        for i in 0..self.found.len() {
-            let Found { candidate, .. } = &self.found[i];
-            let beaten = candidate.predicted.0 > self.best * BOUND_SLACK;
-            if !all && (beaten || (self.budget == 0 && self.best.is_finite())) {
-                break;
-            }
-            let repeats = repeats(self.question.bytes, candidate.window);
-            let large = candidate.ops > LARGE;
-            let runs = if all && !large { RUNS.1 } else { RUNS.0 };
-            let ring = self.run_ahead() && candidate.window <= SMALL_SLOTS;
-            let played = if ring { runs * AHEAD_RUNS } else { runs };
-            self.budget = self.budget.saturating_sub(played * candidate.ops);
-            let limit = self.best * GIVE_UP * runs as f64 / repeats;
-            let candidate = self.play(&self.found[i], runs, limit);
-            if !candidate.given_up {
-                self.best = self.best.min(candidate.predicted.0);
-            }
-            let enough = runs == RUNS.1 || large && self.question.collective.has_blocks();
-            let played = if enough { Played::InFull } else { Played::Roughly };
-            self.found[i] = Found { candidate, played, ..self.found[i].clone() };
+        while let Some(i) = self.next(all) {
+            self.play_roughly(i, all);
         }
         if !all && self.run_ahead() {
             return self.compare_best();
@@ -135,13 +131,57 @@ impl<'a> Search<'a> {
         self.found[..best].sort_by(order);
     }
 
-    fn play(&self, found: &Found, runs: usize, limit: f64) -> Candidate {
-        let Found { candidate, place, .. } = found;
-        let algorithm = algorithm::table(self.question.collective)[*place];
-        match algorithm.plan(&self.question.window(candidate.window), &candidate.params) {
-            Ok(plan) => self.evaluate(algorithm, &candidate.params, &plan, runs, limit),
-            Err(_) => candidate.clone(),
+    /// Returns the candidate to play next: the one of the least expected cost, unless it can't be the best or the budget is spent.
+    fn next(&self, all: bool) -> Option<usize> {
+        let mut open = self.found.iter().enumerate().filter(|(_, found)| found.played == Played::Not);
+        if all {
+            return open.next().map(|(i, _)| i);
         }
+        if self.budget == 0 && self.best.is_finite() {
+            return None;
+        }
+        open.filter(|(_, found)| found.candidate.predicted.0 <= self.best * BOUND_SLACK)
+            .min_by(|(_, a), (_, b)| a.expected().total_cmp(&b.expected()))
+            .map(|(i, _)| i)
+    }
+
+    fn play_roughly(&mut self, i: usize, all: bool) {
+        let Candidate { window, ops, predicted: Nanos(bound), .. } = self.found[i].candidate;
+        let large = ops > LARGE;
+        let runs = if all && !large { RUNS.1 } else { RUNS.0 };
+        let ring = self.run_ahead() && window <= SMALL_SLOTS;
+        let played = if ring { runs * AHEAD_RUNS } else { runs };
+        self.budget = self.budget.saturating_sub(played * ops);
+        let limit = self.best * GIVE_UP * runs as f64 / repeats(self.question.bytes, window);
+        let candidate = self.play(&self.found[i], runs, limit);
+        if !candidate.given_up {
+            self.best = self.best.min(candidate.predicted.0);
+        }
+        let ratio = candidate.predicted.0 / bound;
+        if ratio.is_finite() {
+            let class = self.found[i].class();
+            for like in self.found.iter_mut().filter(|found| found.class() == class) {
+                like.ratio = Some(like.ratio.map_or(ratio, |least| least.min(ratio)));
+            }
+        }
+        let enough = runs == RUNS.1 || large && self.question.collective.has_blocks();
+        let played = if enough { Played::InFull } else { Played::Roughly };
+        self.found[i] = Found { candidate, played, ..self.found[i].clone() };
+    }
+
+    fn play(&self, found: &Found, runs: usize, limit: f64) -> Candidate {
+        match self.plan(found) {
+            Ok(plan) => {
+                let algorithm = algorithm::table(self.question.collective)[found.place];
+                self.evaluate(algorithm, &found.candidate.params, &plan, runs, limit)
+            }
+            Err(_) => found.candidate.clone(),
+        }
+    }
+
+    fn plan(&self, found: &Found) -> Result<Plan, PlanError> {
+        let Candidate { window, params, .. } = &found.candidate;
+        algorithm::table(self.question.collective)[found.place].plan(&self.question.window(*window), params)
     }
 
     /// Computes a lower bound of every candidate's cost. The turn is with the algorithm of which the fewest ops were made, so that each
@@ -166,13 +206,31 @@ impl<'a> Search<'a> {
                     match plan {
                         Some((params, plan)) => {
                             let candidate = self.sketch(algorithm, params, &plan);
-                            self.found.push(Found { candidate, place, played: Played::Not });
+                            let found = Found { candidate, place, ratio: None, played: Played::Not };
+                            match budgets {
+                                1 => self.add(found, &plan),
+                                _ => self.found.push(found),
+                            }
                         }
                         None => self.unfit += 1,
                     }
                 }
                 None => drop(open.remove(turn)),
             }
+        }
+    }
+
+    /// Adds a candidate, unless its plan is that of another one: then that by the first of their algorithms stays.
+    fn add(&mut self, found: Found, plan: &Plan) {
+        let same = |other: &Found| {
+            let (a, b) = (&other.candidate, &found.candidate);
+            (a.predicted, a.latency, a.ops, a.window) == (b.predicted, b.latency, b.ops, b.window)
+                && self.plan(other).is_ok_and(|other| other.runs_as(plan))
+        };
+        match self.found.iter().position(same) {
+            None => self.found.push(found),
+            Some(i) if order(&found, &self.found[i]).is_lt() => self.found[i] = found,
+            Some(_) => {}
         }
     }
 

@@ -51,6 +51,25 @@ fn the_choice_is_the_cheapest_considered_and_predicted_alone_the_same() {
 }
 
 #[test]
+fn a_plan_that_several_algorithms_make_is_considered_once() {
+    let model = values().model();
+    let q = Question::flat(Collective::Bcast, 4, 8, 1);
+    let plans = |choice: Choice| -> Vec<Plan> {
+        let plan = |c: &Candidate| {
+            algorithm::find(q.collective, c.name).unwrap().plan(&q.window(c.window), &c.params).unwrap()
+        };
+        choice.considered.iter().map(plan).collect()
+    };
+    let twins = |plans: &[Plan]| {
+        plans.iter().enumerate().filter(|(i, plan)| plans[..*i].iter().any(|p| p.runs_as(plan))).count()
+    };
+    let (considered, listed) = (plans(select(&model, &q).unwrap()), plans(list(&model, &q).unwrap()));
+    assert_eq!(twins(&considered), 0);
+    assert_eq!(twins(&listed), listed.len() - considered.len());
+    assert!(twins(&listed) > 5, "{}", twins(&listed));
+}
+
+#[test]
 fn messages_longer_than_a_box_go_in_windows_that_fit() {
     let model = values().model();
     let q = Question { box_bytes: 64 << 10, ..Question::flat(Collective::Bcast, 3, 5_000_000, 1) };
