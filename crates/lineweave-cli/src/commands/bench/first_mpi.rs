@@ -1,6 +1,7 @@
 //! `lineweave bench first --mpi`: single calls of a program of an MPI (`bench/mpi/first.c`), with lineweave in front of it and without.
 //!
-//! Launches alternate. What earlier programs kept is not used, so that each launch is the first one.
+//! Launches alternate. Each has a cache of its own with what `tune` and `measure` kept for the machine, and nothing that earlier programs kept: it is the
+//! first one, and what it keeps is there for its later calls.
 
 use super::first::Task;
 use super::mpi::found;
@@ -12,9 +13,13 @@ use crate::error::CliError;
 use crate::mpi::{lines, Line};
 use crate::output::table;
 use crate::session::Session;
+use lineweave::tuning::{CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
+use tempfile::TempDir;
 
 const PROGRAM: &str = include_str!("../../../bench/mpi/first.c");
 
@@ -36,18 +41,35 @@ struct Row {
     ratio_interval: [f64; 2],
 }
 
-/// Launches the program once and returns its lines.
+/// Returns a cache that has of the files kept in `machine` those that no program made.
+fn new_cache(machine: &Path) -> io::Result<TempDir> {
+    let cache = tempfile::Builder::new().prefix("lineweave-first-").tempdir()?;
+    let copies = cache.path().join("lineweave").join(machine.file_name().unwrap_or_default());
+    fs::create_dir_all(&copies)?;
+    for name in [PROFILE_FILE, COSTS_FILE, CHOICES_FILE] {
+        match fs::copy(machine.join(name), copies.join(name)) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(cache)
+}
+
+/// Launches the program once and returns its lines. `lineweave`: the command, and where it keeps what it found out about this machine.
 fn launch(
     (mpi, program): &(Mpi, PathBuf),
     (ranks, cpus): (usize, usize),
     task: &Task,
-    lineweave: Option<&Path>,
+    lineweave: Option<(&Path, &Path)>,
 ) -> Result<Vec<Line>, String> {
     let sizes: Vec<String> = task.sizes.iter().map(usize::to_string).collect();
-    let mut command = mpi.started(ranks, cpus, program, lineweave);
-    command
-        .args([task.lengths.to_string(), task.roots.to_string(), sizes.join(",")])
-        .env("LINEWEAVE_KEEP_PLANS", "0");
+    let mut command = mpi.started(ranks, cpus, program, lineweave.map(|(command, _)| command));
+    command.args([task.lengths.to_string(), task.roots.to_string(), sizes.join(",")]);
+    let cache = lineweave.map(|(_, machine)| new_cache(machine)).transpose();
+    let cache = cache.map_err(|e| format!("cannot make a cache for a launch: {e}"))?;
+    if let Some(cache) = &cache {
+        command.env("XDG_CACHE_HOME", cache.path());
+    }
     mpi.said(&mut command).map(|out| lines(&out))
 }
 
@@ -57,13 +79,14 @@ fn measure(
     (ranks, cpus): (usize, usize),
     task: &Task,
     launches: usize,
+    machine: &Path,
     mut step: impl FnMut(),
 ) -> Result<Vec<Row>, CliError> {
     let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
     let mut rounds: [Vec<Vec<Line>>; 2] = Default::default();
     for round in 0..launches {
         for with in [round % 2 == 0, round % 2 != 0] {
-            let lineweave = with.then_some(lineweave.as_path());
+            let lineweave = with.then_some((lineweave.as_path(), machine));
             rounds[usize::from(with)]
                 .push(launch(subject, (ranks, cpus), task, lineweave).map_err(CliError::Mpi)?);
             step();
@@ -103,12 +126,14 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let mut rows = Vec::new();
     let directory = peers_directory(arguments);
+    let (_, profile) = session.cached_profile()?;
+    let machine = profile.parent().unwrap_or(Path::new("."));
     let subjects = found(arguments, session, |mpi| mpi.build("first", PROGRAM, &directory))?;
     let bar = session.out.progress((2 * arguments.launches() * teams.len() * subjects.len()) as u64);
     for subject in &subjects {
         for &ranks in teams {
             bar.set_message(format!("{}, {ranks} ranks", subject.0.name));
-            rows.extend(measure(subject, (ranks, cpus), task, arguments.launches(), || bar.inc(1))?);
+            rows.extend(measure(subject, (ranks, cpus), task, arguments.launches(), machine, || bar.inc(1))?);
         }
     }
     bar.finish_and_clear();
