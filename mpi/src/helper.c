@@ -1,6 +1,6 @@
 /*
  * Threads of the library's own, beside the program: they get no signal of the program's. They have its priority: with a lower one ranks that spin on
- * all CPUs keep them waiting, and the longest call is no shorter.
+ * all CPUs keep them waiting, which makes some first calls shorter and others longer.
  */
 #define _GNU_SOURCE
 #include "helper.h"

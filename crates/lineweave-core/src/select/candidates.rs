@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
 
     /// Sketches every candidate, plays those that may be the best, or `all`, and the best of them in full.
     pub fn run(&mut self, all: bool) {
-        self.sketch_all(if all { LISTING_FACTOR } else { 1 });
+        self.sketch_all(all);
         self.found.sort_by(order);
         while let Some(i) = self.next(all) {
             self.play_roughly(i, all);
@@ -145,6 +145,7 @@ impl<'a> Search<'a> {
             .map(|(i, _)| i)
     }
 
+    /// Plays a candidate until it is out of the question, and has its class expect what that showed.
     fn play_roughly(&mut self, i: usize, all: bool) {
         let Candidate { window, ops, predicted: Nanos(bound), .. } = self.found[i].candidate;
         let large = ops > LARGE;
@@ -186,9 +187,10 @@ impl<'a> Search<'a> {
 
     /// Computes a lower bound of every candidate's cost. The turn is with the algorithm of which the fewest ops were made, so that each
     /// has had its share when the budget is spent.
-    fn sketch_all(&mut self, budgets: usize) {
+    fn sketch_all(&mut self, all: bool) {
         let table = algorithm::table(self.question.collective);
-        let budget = budgets * (MADE.0 + MADE.1 * self.question.shape.ranks());
+        let factor = if all { LISTING_FACTOR } else { 1 };
+        let budget = factor * (MADE.0 + MADE.1 * self.question.shape.ranks());
         let mut open: Vec<Variants> =
             table.iter().enumerate().map(|(place, a)| Variants::new(a, place, self.question)).collect();
         let mut spent = 0;
@@ -207,9 +209,9 @@ impl<'a> Search<'a> {
                         Some((params, plan)) => {
                             let candidate = self.sketch(algorithm, params, &plan);
                             let found = Found { candidate, place, ratio: None, played: Played::Not };
-                            match budgets {
-                                1 => self.add(found, &plan),
-                                _ => self.found.push(found),
+                            match all {
+                                true => self.found.push(found),
+                                false => self.add(found, &plan),
                             }
                         }
                         None => self.unfit += 1,

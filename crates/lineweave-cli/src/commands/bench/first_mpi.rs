@@ -41,31 +41,40 @@ struct Row {
     ratio_interval: [f64; 2],
 }
 
-/// Returns a cache that has of the files kept in `machine` those that no program made.
-fn new_cache(machine: &Path) -> io::Result<TempDir> {
-    let cache = tempfile::Builder::new().prefix("lineweave-first-").tempdir()?;
-    let copies = cache.path().join("lineweave").join(machine.file_name().unwrap_or_default());
-    fs::create_dir_all(&copies)?;
-    for name in [PROFILE_FILE, COSTS_FILE, CHOICES_FILE] {
-        match fs::copy(machine.join(name), copies.join(name)) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            Ok(_) | Err(_) => {}
-        }
-    }
-    Ok(cache)
+/// The command before the program, and the directory that has this machine's profile, if any directory can.
+struct Lineweave {
+    command: PathBuf,
+    machine: Option<PathBuf>,
 }
 
-/// Launches the program once and returns its lines. `lineweave`: the command, and where it keeps what it found out about this machine.
+impl Lineweave {
+    /// Makes a cache directory with the machine's profile, costs and choices, and nothing that programs kept.
+    fn new_cache(&self) -> io::Result<TempDir> {
+        let cache = tempfile::Builder::new().prefix("lineweave-first-").tempdir()?;
+        let Some(machine) = &self.machine else { return Ok(cache) };
+        let copies = cache.path().join("lineweave").join(machine.file_name().unwrap_or_default());
+        fs::create_dir_all(&copies)?;
+        for name in [PROFILE_FILE, COSTS_FILE, CHOICES_FILE] {
+            match fs::copy(machine.join(name), copies.join(name)) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(cache)
+    }
+}
+
+/// Launches the program once and returns its lines.
 fn launch(
     (mpi, program): &(Mpi, PathBuf),
     (ranks, cpus): (usize, usize),
     task: &Task,
-    lineweave: Option<(&Path, &Path)>,
+    lineweave: Option<&Lineweave>,
 ) -> Result<Vec<Line>, String> {
     let sizes: Vec<String> = task.sizes.iter().map(usize::to_string).collect();
-    let mut command = mpi.started(ranks, cpus, program, lineweave.map(|(command, _)| command));
+    let mut command = mpi.started(ranks, cpus, program, lineweave.map(|it| it.command.as_path()));
     command.args([task.lengths.to_string(), task.roots.to_string(), sizes.join(",")]);
-    let cache = lineweave.map(|(_, machine)| new_cache(machine)).transpose();
+    let cache = lineweave.map(Lineweave::new_cache).transpose();
     let cache = cache.map_err(|e| format!("cannot make a cache for a launch: {e}"))?;
     if let Some(cache) = &cache {
         command.env("XDG_CACHE_HOME", cache.path());
@@ -79,16 +88,14 @@ fn measure(
     (ranks, cpus): (usize, usize),
     task: &Task,
     launches: usize,
-    machine: &Path,
+    lineweave: &Lineweave,
     mut step: impl FnMut(),
 ) -> Result<Vec<Row>, CliError> {
-    let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
     let mut rounds: [Vec<Vec<Line>>; 2] = Default::default();
     for round in 0..launches {
         for with in [round % 2 == 0, round % 2 != 0] {
-            let lineweave = with.then_some((lineweave.as_path(), machine));
-            rounds[usize::from(with)]
-                .push(launch(subject, (ranks, cpus), task, lineweave).map_err(CliError::Mpi)?);
+            let lines = launch(subject, (ranks, cpus), task, with.then_some(lineweave));
+            rounds[usize::from(with)].push(lines.map_err(CliError::Mpi)?);
             step();
         }
     }
@@ -126,14 +133,20 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let mut rows = Vec::new();
     let directory = peers_directory(arguments);
-    let (_, profile) = session.cached_profile()?;
-    let machine = profile.parent().unwrap_or(Path::new("."));
+    let machine = match session.cached_profile() {
+        Ok((_, profile)) => profile.parent().map(Path::to_owned),
+        Err(CliError::NoCache) => None,
+        Err(e) => return Err(e),
+    };
+    let lineweave = Lineweave { command: std::env::current_exe().map_err(CliError::OwnFile)?, machine };
     let subjects = found(arguments, session, |mpi| mpi.build("first", PROGRAM, &directory))?;
     let bar = session.out.progress((2 * arguments.launches() * teams.len() * subjects.len()) as u64);
     for subject in &subjects {
         for &ranks in teams {
             bar.set_message(format!("{}, {ranks} ranks", subject.0.name));
-            rows.extend(measure(subject, (ranks, cpus), task, arguments.launches(), machine, || bar.inc(1))?);
+            rows.extend(measure(subject, (ranks, cpus), task, arguments.launches(), &lineweave, || {
+                bar.inc(1)
+            })?);
         }
     }
     bar.finish_and_clear();
