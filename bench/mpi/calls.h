@@ -136,4 +136,10 @@ static struct set make_set(size_t in, size_t out)
     return set;
 }
 
+static void give_back(struct set set)
+{
+    free(set.in);
+    free(set.out);
+}
+
 #endif

@@ -3,7 +3,8 @@
  *
  *   channel WINDOW_MS TASK:BYTES,.. TASK:BYTES,.. ...
  *
- * A task is a collective, or
+ * `variable:NAME` prints the number that a control variable of the MPI has. `way:COLLECTIVE:LEAST:NAME=NUMBER,..` has the collective carried out with these
+ * variables too from LEAST bytes on. A task is a collective, or
  *
  *   pingpong   half of a round trip between ranks 0 and 1
  *   once       a message from rank 0 to rank 1, timed as a collective is
@@ -18,33 +19,27 @@
  *   code-C     the code of the library in which the other ranks of collective C wait for each rank that is late in turn: for each pair a 0,
  *              and then 1 if the other rank does not wait, or its return addresses in the library
  *
- * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, bytes, and the batches' ns a call. Before each call of a collective
+ * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, with ~ and the number of a way from 1 on, bytes, and the batches' ns a call. Before each call of a collective
  * ranks meet at a barrier of this program, which is the same whatever barrier the MPI is told to use. Where each has a CPU, they then wait for
  * a time that is a multiple of some microseconds, and a call's time is from the last rank's beginning to the last one's leaving. Ranks that share
  * CPUs cannot begin together: there it is from the last one's arrival at the meeting, so that the turns that ranks take are part of it. A
  * batch's time is the median of its calls'. Ranks that a task leaves out sleep.
  */
 #define _GNU_SOURCE
-#include "calls.h"
-#include <dlfcn.h>
-#include <execinfo.h>
+#include "waits.h"
+#include "ways.h"
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/time.h>
-#include <unistd.h>
 
-int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);
-int MPI_Recv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
 int MPI_Sendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 int MPI_Reduce_local(const void *, void *, int, MPI_Datatype, MPI_Op);
 int MPI_Get_library_version(char *, int *);
 int MPI_Get_processor_name(char *, int *);
 
-enum { PAYLOAD = 1, WAKE = 2, MOST_CALLS = 64, LEAST_BATCHES = 9, MOST_BATCHES = 100, FEW = 8, NAME = 256 };
+enum { WAKE = 2, MOST_CALLS = 64, LEAST_BATCHES = 9, MOST_BATCHES = 100, FEW = 8, NAME = 256 };
 /* Ranks begin a call at a multiple of this, in ns, this much after the barrier at least. */
 static const double PERIOD = 4000, MARGIN = 1000;
 /* A rank waits for others for so long, in ns, before it calls the MPI. */
@@ -70,21 +65,21 @@ static void wake(int from)
 }
 
 /* What a task exchanges. */
-enum way { PINGPONG, RING, PASSING, TURN, SEND, STREAM, FOLD, COPY };
+enum message { PINGPONG, RING, PASSING, TURN, SEND, STREAM, FOLD, COPY };
 
 /* Does it `calls` times and returns the ns of one, of which rank 0's counts. */
-static double repeat(enum way way, int partners, struct set *kept, size_t bytes, int calls)
+static double repeat(enum message message, int partners, struct set *kept, size_t bytes, int calls)
 {
     struct set set = *kept;
     int n = (int)bytes, other = rank ^ 1, next = (rank + 1) % partners, before = (rank + partners - 1) % partners;
     double start = now_ns();
     for (int i = 0; i < calls; i++) {
-        switch (way) {
+        switch (message) {
         case PASSING:
         case PINGPONG:
             if (rank % 2 == 0) MPI_Send(set.in, n, byte, other, PAYLOAD, world);
             MPI_Recv(set.out, n, byte, other, PAYLOAD, world, LWM_STATUS_IGNORE);
-            if (rank % 2) MPI_Send(way == PASSING ? set.out : set.in, n, byte, other, PAYLOAD, world);
+            if (rank % 2) MPI_Send(message == PASSING ? set.out : set.in, n, byte, other, PAYLOAD, world);
             break;
         case TURN:
         case RING:
@@ -99,18 +94,18 @@ static double repeat(enum way way, int partners, struct set *kept, size_t bytes,
             if (rank == 0) MPI_Send(set.in, n, byte, 1, PAYLOAD, world);
             else MPI_Recv(set.out, n, byte, 0, PAYLOAD, world, LWM_STATUS_IGNORE);
         }
-        if (way == PASSING || way == TURN) set = (struct set){set.out, set.in};
+        if (message == PASSING || message == TURN) set = (struct set){set.out, set.in};
     }
     /* The next batch goes on with them: a batch may be a single call. */
     *kept = set;
     double sent = now_ns();
-    if (way == SEND || way == STREAM) {
+    if (message == SEND || message == STREAM) {
         /* The receiver has all of them when it answers. */
         if (rank == 0) MPI_Recv(NULL, 0, byte, 1, PAYLOAD, world, LWM_STATUS_IGNORE);
         else MPI_Send(NULL, 0, byte, 0, PAYLOAD, world);
     }
-    double end = way == SEND ? sent : now_ns();
-    return (end - start) / calls / (way == PINGPONG || way == PASSING ? 2 : 1);
+    double end = message == SEND ? sent : now_ns();
+    return (end - start) / calls / (message == PINGPONG || message == PASSING ? 2 : 1);
 }
 
 /* Returns rank 0's number to all of the first `partners` ranks. Messages, since the collectives are what is forced. */
@@ -122,18 +117,7 @@ static int agreed(int partners, int number)
     return (int)said;
 }
 
-/* Ends the line of a cell and gives its buffers back. */
-static void end_line(struct set set)
-{
-    if (rank == 0) {
-        printf("\n");
-        fflush(stdout);
-    }
-    free(set.in);
-    free(set.out);
-}
-
-static void exchange(const char *name, enum way way, int partners, size_t bytes)
+static void exchange(const char *name, enum message message, int partners, size_t bytes)
 {
     if (partners > ranks) return;
     if (rank >= partners) {
@@ -143,20 +127,21 @@ static void exchange(const char *name, enum way way, int partners, size_t bytes)
     struct set set = make_set(bytes, bytes);
     double once = 0;
     for (int i = 0; i < 4; i++) {
-        double one = repeat(way, partners, &set, bytes, FEW);
+        double one = repeat(message, partners, &set, bytes, FEW);
         once = i == 0 || one < once ? one : once;
     }
     /* A batch of some 100 us: other work disturbs few of them. */
-    int calls = way == SEND ? FEW : once > 1e5 ? 1 : once < 200 ? 500 : (int)(1e5 / once);
+    int calls = message == SEND ? FEW : once > 1e5 ? 1 : once < 200 ? 500 : (int)(1e5 / once);
     calls = agreed(partners, calls);
     int batches = agreed(partners, (int)(window_ns / (once * calls)));
     batches = batches < LEAST_BATCHES ? LEAST_BATCHES : batches > MOST_BATCHES ? MOST_BATCHES : batches;
-    if (rank == 0) printf("%s %zu", name, bytes);
+    begin_line("", name, 0, bytes);
     for (int i = 0; i < batches; i++) {
-        double one = repeat(way, partners, &set, bytes, calls);
+        double one = repeat(message, partners, &set, bytes, calls);
         if (rank == 0) printf(" %.1f", one);
     }
-    end_line(set);
+    end_line();
+    give_back(set);
     wake(partners);
 }
 
@@ -244,10 +229,9 @@ static double one_by_one(enum kind kind, struct set set, size_t bytes, int calls
     return median(at, calls);
 }
 
-static void collective(enum kind kind, size_t bytes)
+/* Calls for a while, as libraries set up in the first calls what they use. Returns how many calls a batch is to have. */
+static int warm(enum kind kind, struct set set, size_t bytes)
 {
-    struct set set = make_set(given(kind, bytes), taken(kind, bytes));
-    if (kind != KINDS) check(kind, set, bytes);
     double spent = 0, once = 0;
     for (int done = 0; done < MOST_WARM && spent < WARM; done += FEW) {
         double start = now_ns(), slowest;
@@ -257,86 +241,52 @@ static void collective(enum kind kind, size_t bytes)
         spent += slowest;
         once = slowest / FEW;
     }
-    int calls = once > 1e6 ? 1 : once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
-    if (rank == 0) printf("%s %zu", kind == KINDS ? "once" : names[kind], bytes);
-    spent = 0;
-    for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || spent < window_ns); i++) {
-        double start = now_ns(), one = one_by_one(kind, set, bytes, calls), took = now_ns() - start;
+    return once > 1e6 ? 1 : once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
+}
+
+/* Times a collective in each of its ways. The ways take turns, another first each time: what else happens on the machine meets all alike. */
+static void collective(enum kind kind, size_t bytes)
+{
+    static double times[MOST_WAYS][MOST_BATCHES];
+    int numbers[MOST_WAYS], calls[MOST_WAYS], count = ways_of(kind, bytes, numbers), batches = 0;
+    struct set set = make_set(given(kind, bytes), taken(kind, bytes));
+    for (int w = 0; w < count; w++) {
+        take(numbers[w]);
+        if (kind != KINDS) check(kind, set, bytes);
+        calls[w] = warm(kind, set, bytes);
+    }
+    for (double spent = 0; batches < MOST_BATCHES && (batches < LEAST_BATCHES || spent < window_ns * count); batches++) {
+        double start = now_ns(), took;
+        for (int i = 0; i < count; i++) {
+            int w = (batches + i) % count;
+            if (count > 1) {
+                take(numbers[w]);
+                call_or_send(kind, set, bytes);
+            }
+            times[w][batches] = one_by_one(kind, set, bytes, calls[w]);
+        }
+        took = now_ns() - start;
         latest(&took, 1);
         spent += took;
-        if (rank == 0) printf(" %.1f", one);
     }
-    end_line(set);
+    take(0);
+    for (int w = 0; w < count; w++) {
+        begin_line("", kind == KINDS ? "once" : names[kind], numbers[w], bytes);
+        for (int i = 0; rank == 0 && i < batches; i++) printf(" %.1f", times[w][i]);
+        end_line();
+    }
+    give_back(set);
 }
 
-/* The return addresses within the MPI's library at looks at a call that waits, each with the number of looks that found it. */
-enum { MOST_FRAMES = 200, DEEPEST = 48, LOOKS = 2, TURNS = 5 };
-static double frames[MOST_FRAMES];
-static int found[MOST_FRAMES], frames_held;
-static volatile sig_atomic_t looks, in_call;
-static char *library;
-
-static void look(int signal)
+/* Looks at the code of each of a collective's ways. */
+static void codes(enum kind kind, size_t bytes)
 {
-    void *stack[DEEPEST];
-    Dl_info here;
-    int depth = backtrace(stack, DEEPEST);
-    if (!in_call) return;
-    looks += signal != 0;
-    for (int i = 0; i < depth; i++) {
-        double frame = (double)((char *)stack[i] - library);
-        int j = 0;
-        if (!dladdr(stack[i], &here) || here.dli_fbase != library) continue;
-        while (j < frames_held && frames[j] != frame) j++;
-        if (j == MOST_FRAMES) continue;
-        if (j == frames_held) frames[frames_held++] = frame, found[j] = 0;
-        found[j]++;
+    int numbers[MOST_WAYS], count = ways_of(kind, bytes, numbers);
+    for (int w = 0; w < count; w++) {
+        take(numbers[w]);
+        code(kind, bytes, numbers[w], apart ? 2000 : 10000);
     }
-}
-
-/* Where the other ranks wait while each rank in turn is late. */
-static void code(enum kind kind, size_t bytes)
-{
-    struct set set = make_set(given(kind, bytes), taken(kind, bytes));
-    /* Three times as long as a time slice, where ranks have to share CPUs. */
-    int tick = apart ? 2000 : 10000;
-    struct itimerval ticks = {{0, tick}, {0, tick}}, none = {{0, 0}, {0, 0}};
-    Dl_info mpi;
-    dladdr((void *)MPI_Barrier, &mpi);
-    library = mpi.dli_fbase;
-    /* The first call loads what it needs, which no handler of a signal may do. */
-    in_call = 1;
-    look(0);
-    in_call = 0;
-    signal(SIGALRM, look);
-    check(kind, set, bytes);
-    for (int i = 0; i < 4 * FEW; i++) call(kind, set, bytes);
-    if (rank == 0) printf("code-%s %zu", names[kind], bytes);
-    for (int late = 0; late < ranks; late++) {
-        looks = frames_held = 0;
-        for (int turn = 0; turn < TURNS; turn++) {
-            MPI_Barrier(world);
-            if (rank == late) usleep((useconds_t)((LOOKS + 1) * tick));
-            else setitimer(ITIMER_REAL, &ticks, NULL);
-            in_call = 1;
-            call(kind, set, bytes);
-            in_call = 0;
-            setitimer(ITIMER_REAL, &none, NULL);
-        }
-        /* Other work delays a few turns. Turns may wait at different places; a frame that few looks found is of a transfer. */
-        double told[1 + MOST_FRAMES] = {0};
-        int often = 0;
-        for (int i = 0; i < frames_held && looks > LOOKS * TURNS / 3; i++) if (4 * found[i] >= looks) told[++often] = frames[i];
-        if (often == 0) told[++often] = 1;
-        told[0] = often;
-        for (int r = 0; r < ranks; r++) {
-            if (r == late) continue;
-            if (rank == r && r > 0) MPI_Send(told, 1 + MOST_FRAMES, real, 0, PAYLOAD, world);
-            if (rank == 0 && r > 0) MPI_Recv(told, 1 + MOST_FRAMES, real, r, PAYLOAD, world, LWM_STATUS_IGNORE);
-            for (int i = 0; rank == 0 && i <= (int)told[0]; i++) printf(" %.0f", i ? told[i] : 0);
-        }
-    }
-    end_line(set);
+    take(0);
 }
 
 /* Nodes that the ranks are on. */
@@ -360,7 +310,7 @@ static int nodes(void)
 
 static void task(const char *name, size_t bytes)
 {
-    static const struct { const char *name; enum way way; int each, least; } ways[] = {
+    static const struct { const char *name; enum message message; int each, least; } messages[] = {
         {"pingpong", PINGPONG, 0, 2}, {"passing", PASSING, 0, 2}, {"turn", TURN, 1, 2}, {"pairs", PINGPONG, 2, 4}, {"ring", RING, 1, 2}, {"send", SEND, 0, 2}, {"stream", STREAM, 0, 2}, {"fold", FOLD, 1, 1}, {"copy", COPY, 1, 1},
     };
     if (strcmp(name, "once") == 0) {
@@ -373,15 +323,15 @@ static void task(const char *name, size_t bytes)
             return;
         }
         if (strncmp(name, "code-", 5) == 0 && strcmp(name + 5, names[kind]) == 0) {
-            code(kind, kind == BARRIER ? 0 : bytes);
+            codes(kind, kind == BARRIER ? 0 : bytes);
             return;
         }
     }
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        size_t length = strlen(ways[i].name);
-        if (strncmp(name, ways[i].name, length) != 0) continue;
-        int partners = ways[i].each ? ways[i].each * atoi(name + length) : ways[i].least;
-        if (partners >= ways[i].least) exchange(name, ways[i].way, partners, bytes);
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        size_t length = strlen(messages[i].name);
+        if (strncmp(name, messages[i].name, length) != 0) continue;
+        int partners = messages[i].each ? messages[i].each * atoi(name + length) : messages[i].least;
+        if (partners >= messages[i].least) exchange(name, messages[i].message, partners, bytes);
         return;
     }
     fprintf(stderr, "channel: no task is called %s\n", name);
@@ -408,6 +358,16 @@ int main(int argc, char **argv)
     }
     if (argc > 2 && on == 1) share_memory(argv[0]);
     for (int i = 2; i < argc && ranks > 1 && on == 1; i++) {
+        if (strncmp(argv[i], "way:", 4) == 0) {
+            add_way(argv[i] + 4);
+            continue;
+        }
+        if (strncmp(argv[i], "variable:", 9) == 0) {
+            long value;
+            variable(argv[i] + 9, &value);
+            if (rank == 0) printf("%s 0 %ld\n", argv[i] + 9, value);
+            continue;
+        }
         char *rest = strdup(argv[i]), *name = strsep(&rest, ":"), *text;
         while (rest && (text = strsep(&rest, ","))) {
             task(name, strtoull(text, NULL, 10));

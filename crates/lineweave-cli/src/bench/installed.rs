@@ -12,8 +12,12 @@ const INTERFACES: [(&str, &str, &str, &str); 2] = [
     ("openmpi", "LWM_OPENMPI", "libmpi.so.40", include_str!("../../abi/openmpi.h")),
     ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
 ];
-/// The code that all programs that time collectives share.
-const CALLS: &str = include_str!("../../bench/mpi/calls.h");
+/// The headers of the programs.
+const HEADERS: [(&str, &str); 3] = [
+    ("calls.h", include_str!("../../bench/mpi/calls.h")),
+    ("waits.h", include_str!("../../bench/mpi/waits.h")),
+    ("ways.h", include_str!("../../bench/mpi/ways.h")),
+];
 /// Directories below a prefix in which libraries lie.
 const LIBRARIES: [&str; 5] = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
 /// MPICH's settings for ranks that share CPUs.
@@ -87,7 +91,9 @@ impl Mpi {
         };
         let file = sources.join(format!("{program}.c"));
         write(file.clone(), source)?;
-        write(sources.join("calls.h"), CALLS)?;
+        for (name, text) in HEADERS {
+            write(sources.join(name), text)?;
+        }
         for (abi, _, _, text) in INTERFACES {
             write(sources.join(format!("abi/{abi}.h")), text)?;
         }

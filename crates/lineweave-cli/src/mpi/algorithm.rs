@@ -36,7 +36,7 @@ pub struct Algorithm {
     pub collective: Collective,
     /// The library's name of the algorithm.
     pub name: String,
-    /// The value that the setting takes for it.
+    /// The value that the setting takes for it; empty for the library's default, forced.
     pub value: String,
     /// The closed form of its messages, if it has one.
     pub form: Option<Form>,
@@ -44,6 +44,13 @@ pub struct Algorithm {
     pub calls: &'static [Collective],
     /// The shortest message that it takes, in bytes of doubles: a message that is scattered has an element for each rank.
     pub least: u64,
+}
+
+impl Algorithm {
+    /// Returns whether this is a library's default, forced where it would choose by rules.
+    pub fn is_default(&self) -> bool {
+        self.value.is_empty()
+    }
 }
 
 /// The closed form of an algorithm's messages, and the numbers of ranks among which it has that one; `None` if the algorithm is not made of

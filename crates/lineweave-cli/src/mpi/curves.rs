@@ -49,8 +49,16 @@ impl Curves {
         }
     }
 
+    /// Scales the times of each launch so that the default's of the same launch would have been its median, in cells that the same launches timed.
+    pub fn level(&mut self, default: &Curves) {
+        for (cell, times) in self.0.iter_mut().filter(|(cell, _)| !cell.task.starts_with(CODE)) {
+            let Some(defaults) = default.0.get(cell).filter(|d| d.len() == times.len()) else { continue };
+            let usual = median(defaults);
+            times.iter_mut().zip(defaults).for_each(|(time, default)| *time *= usual / default);
+        }
+    }
+
     /// Adds one time of a launch.
-    #[cfg(test)]
     pub fn push(&mut self, cell: Cell, nanos: f64) {
         self.0.entry(cell).or_default().push(nanos);
     }

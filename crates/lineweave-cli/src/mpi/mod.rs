@@ -3,8 +3,8 @@
 //!
 //! 1. [`Host`] starts `bench/mpi/channel.c` under the launcher and reads its times.
 //! 2. [`Flavour`] knows the algorithms of a library of MPI, the settings that force them and the closed form of each.
-//! 3. [`Runs`] packs the forced algorithms into launches, one of each collective, and repeats them in rounds with the default. A [`Journal`] keeps the
-//!    launches until all are done.
+//! 3. [`Runs`] launches the algorithms of each collective and its default together, in rounds, if the library lets them be forced while it runs; if not,
+//!    each algorithm by itself. A [`Journal`] keeps the launches until all are done.
 //! 4. [`Curves`] are the medians of the rounds.
 //! 5. [`Models`] predict the time of each algorithm by those of messages.
 //! 6. [`rules`] writes choices of algorithms in the form that the library reads.
@@ -23,6 +23,8 @@ mod openmpi;
 mod order;
 pub mod rules;
 mod runs;
+mod tasks;
+mod ways;
 
 pub use algorithm::Algorithm;
 pub use curves::{Cell, Curves, CODE};
@@ -32,4 +34,5 @@ pub use host::{lines, Facts, Failed, Host, Line};
 pub use journal::Journal;
 pub use models::{whole, Models, MODELS};
 pub use order::Order;
-pub use runs::{lengths, task, with_reference, Effort, Runs, Setting};
+pub use runs::{Effort, Runs, Setting};
+pub use tasks::{lengths, task, with_reference};

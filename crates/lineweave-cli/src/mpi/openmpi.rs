@@ -122,14 +122,23 @@ fn enumerators(text: &str) -> BTreeMap<(String, String), String> {
 /// Returns the settings that let the component `tuned` decide, and read rules.
 pub(super) fn ruled() -> Variables {
     vec![
-        // Other components with a higher priority would be asked first.
-        ("OMPI_MCA_coll".into(), "^han,sm,xhc,acoll,adapt,hcoll,ucc".into()),
+        // Higher than that of any other component, which would be asked first.
+        ("OMPI_MCA_coll_tuned_priority".into(), "100".into()),
         ("OMPI_MCA_coll_tuned_use_dynamic_rules".into(), "1".into()),
     ]
 }
 
+/// Returns the default of a collective, which can be forced where there are rules.
+pub(super) fn default_of(collective: Collective) -> Algorithm {
+    let (name, value) = ("default".to_owned(), String::new());
+    Algorithm { collective, name, value, form: None, calls: &[], least: 0 }
+}
+
 /// Returns the settings that force an algorithm.
 pub(super) fn force(algorithm: &Algorithm) -> Variables {
+    if algorithm.is_default() {
+        return vec![("OMPI_MCA_coll_tuned_use_dynamic_rules".into(), "0".into())];
+    }
     let name = format!("OMPI_MCA_coll_tuned_{}_algorithm", algorithm.collective.name());
     ruled().into_iter().chain([(name, algorithm.value.clone())]).collect()
 }

@@ -66,6 +66,7 @@ impl Order<'_> {
             window_ms,
             channel: self.channel,
             code: self.channel,
+            environment: Vec::new(),
         }
     }
 
@@ -91,7 +92,7 @@ impl Order<'_> {
         algorithms: Vec<Algorithm>,
         session: &Session,
     ) -> Result<Runs, HostError> {
-        let bar = session.out.progress(Runs::steps(&algorithms, effort) as u64);
+        let bar = session.out.progress(Runs::steps(flavour, &algorithms, effort) as u64);
         let mut journal = Journal::of(host, effort);
         if let (Some(file), left @ 1..) = (journal.file(), journal.left()) {
             let file = file.display();

@@ -1,19 +1,26 @@
 //! Launches in rounds: of each forced algorithm, of the default, and of the channel.
 //!
-//! A library reads its settings when it starts, so each setting needs a launch. One launch forces an algorithm of every collective,
-//! except of those that a forced algorithm calls itself. Rounds go forwards and backwards, with the default at both ends, and each
-//! launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
+//! Where an MPI's control variables can be set while it runs ([`Ways`]), one launch times all algorithms of a collective and its default in turns. Launches
+//! differ by more than algorithms do, so there only times of the same launch are compared.
+//!
+//! Other libraries read their settings when they start, so each setting needs a launch. One launch forces an algorithm of every collective,
+//! except of those that a forced algorithm calls itself. Rounds go forwards and backwards, with the default at both ends. So it is also where
+//! a launch with all algorithms failed, to find the one that did.
+//!
+//! Each launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
 //! other launches are left.
 
 use super::curves::CODE;
+use super::tasks::{
+    channel_tasks, forced, lengths, lengths_of, packs, task, with_reference, REFERENCE, REFERENCE_BYTES,
+};
+use super::ways::Ways;
 use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Journal, Line};
 use crate::bench::mpi::median;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
+use std::collections::BTreeSet;
 
-/// The ping-pongs of every launch.
-const REFERENCE: &str = "pingpong";
-const REFERENCE_BYTES: [u64; 2] = [64, 64 << 10];
 /// Ratio of a launch's ping-pongs to the median from which the launch counts as disturbed.
 const DISTURBED: f64 = 1.5;
 
@@ -29,6 +36,8 @@ pub struct Effort {
     pub channel: bool,
     /// True to look, once, for the code that each algorithm runs.
     pub code: bool,
+    /// Variables of the environment of every launch.
+    pub environment: Variables,
 }
 
 /// A forced algorithm: its times, or the reason why it has none.
@@ -52,17 +61,22 @@ pub struct Runs {
     pub disturbed: usize,
 }
 
-/// A launch that ended well: of the channel, of the default, or of these forced algorithms.
+/// A launch that ended well.
 struct Launch {
     what: What,
     lines: Vec<Line>,
 }
 
+/// The subject of a launch.
 #[derive(Clone, PartialEq, Eq)]
 enum What {
     Channel,
-    Default,
+    /// The defaults of these collectives.
+    Default(Vec<Collective>),
+    /// Algorithms of several collectives.
     Forced(Vec<usize>),
+    /// The default of a collective and these of its algorithms, in turns.
+    Together(Collective, Vec<usize>),
 }
 
 impl Runs {
@@ -75,82 +89,215 @@ impl Runs {
         journal: &mut Journal,
         mut step: impl FnMut(&str),
     ) -> Result<Runs, HostError> {
-        let mut why: Vec<Option<String>> = vec![None; algorithms.len()];
-        let mut packs = packs(&algorithms);
-        let mut done: Vec<Launch> = Vec::new();
+        let mut measuring = Measuring {
+            host,
+            flavour,
+            effort,
+            ways: Ways::of(host, flavour, &algorithms),
+            why: vec![None; algorithms.len()],
+            algorithms,
+            done: Vec::new(),
+        };
+        let mut apart: BTreeSet<Collective> = BTreeSet::new();
         for round in 0..effort.rounds {
-            if round % 2 == 1 {
-                packs.reverse();
+            if effort.channel {
+                step(&format!("round {}: messages", round + 1));
+                measuring.launch(journal, What::Channel, round).map_err(|failed| host.broken(failed))?;
             }
-            let forced = packs.iter().cloned().map(What::Forced);
-            let channel = effort.channel.then_some(What::Channel);
-            let order = channel.into_iter().chain([What::Default]).chain(forced).chain([What::Default]);
-            for mut what in order {
-                step(&title(&what, &algorithms, round));
-                loop {
-                    if let What::Forced(pack) = &mut what {
-                        pack.retain(|&i| why[i].is_none());
-                        if pack.is_empty() {
-                            break;
-                        }
-                    }
-                    let (tasks, variables) = asked(&what, &algorithms, host, flavour, effort, round);
-                    match (journal.launch(host, &tasks, effort.window_ms, &variables), &what) {
-                        (Ok(lines), _) => {
-                            done.push(Launch { what, lines });
-                            break;
-                        }
-                        // The first algorithm without a time made the launch fail.
-                        (Err(failed), What::Forced(pack)) => {
-                            let culprit = pack.iter().find(|&&i| !has_all(&failed, &algorithms[i], effort));
-                            why[*culprit.unwrap_or(&pack[0])] = Some(failed.how);
-                        }
-                        (Err(failed), What::Channel | What::Default) => {
-                            return Err(HostError::Broken { command: host.command.clone(), how: failed.how });
-                        }
-                    }
+            let mut failed = BTreeSet::new();
+            for &collective in effort.collectives.iter().filter(|c| !apart.contains(c)) {
+                step(&format!("round {}: {collective}", round + 1));
+                let all = measuring.left_of(collective);
+                let together = What::Together(collective, all.clone());
+                if !measuring.ways.have(&all) || measuring.launch(journal, together, round).is_err() {
+                    failed.insert(collective);
                 }
             }
+            apart.extend(failed);
+            if apart.is_empty() {
+                continue;
+            }
+            let before = measuring.why.clone();
+            measuring.one_by_one(&apart, round, journal, &mut step)?;
+            // Without the algorithm that failed, the others go together again.
+            let culprit = |i: usize| before[i].is_none() && measuring.why[i].is_some();
+            let found = (0..before.len()).filter(|&i| culprit(i)).map(|i| measuring.algorithms[i].collective);
+            for collective in found {
+                apart.remove(&collective);
+            }
         }
-        Ok(Runs::of(done, algorithms, why))
+        let Measuring { done, algorithms, why, .. } = measuring;
+        Ok(Runs::of(done, &effort.collectives, algorithms, why))
     }
 
-    /// Returns the number of launches for which [`Runs::measure`] calls `step`.
-    pub fn steps(algorithms: &[Algorithm], effort: &Effort) -> usize {
-        effort.rounds * (packs(algorithms).len() + 2 + usize::from(effort.channel))
+    /// Returns the number of launches for which [`Runs::measure`] calls `step`, if none fails.
+    pub fn steps(flavour: Flavour, algorithms: &[Algorithm], effort: &Effort) -> usize {
+        let all: Vec<usize> = (0..algorithms.len()).collect();
+        let each =
+            if flavour.switches() { effort.collectives.len() } else { packs(algorithms, &all).len() + 2 };
+        effort.rounds * (each + usize::from(effort.channel))
     }
 
-    fn of(done: Vec<Launch>, algorithms: Vec<Algorithm>, why: Vec<Option<String>>) -> Runs {
+    /// Returns these runs with each algorithm's times scaled so that the default took the same in all launches, where both were timed in the
+    /// same launches.
+    pub fn levelled(mut self) -> Runs {
+        for times in self.settings.iter_mut().filter_map(|s| s.times.as_mut().ok()) {
+            times.level(&self.default);
+        }
+        self.default.level(&self.default.clone());
+        self
+    }
+
+    fn of(
+        done: Vec<Launch>,
+        collectives: &[Collective],
+        algorithms: Vec<Algorithm>,
+        why: Vec<Option<String>>,
+    ) -> Runs {
         let disturbed = disturbed(&done.iter().map(|l| l.lines.as_slice()).collect::<Vec<_>>());
-        let collect = |of: &dyn Fn(&What) -> bool, keep: &dyn Fn(&Line) -> bool| {
-            let all: Vec<usize> = (0..done.len()).filter(|&i| of(&done[i].what)).collect();
-            let quiet: Vec<usize> = all.iter().copied().filter(|&i| !disturbed[i]).collect();
-            let mut curves = Curves::default();
-            for &i in if quiet.is_empty() { &all } else { &quiet } {
-                let lines: Vec<Line> = done[i].lines.iter().filter(|l| keep(l)).cloned().collect();
-                curves.add(&lines);
+        // Adds what each launch says of a subject.
+        let collect = |curves: &mut Curves, said: &dyn Fn(&Launch) -> Vec<Line>| {
+            let all: Vec<(Vec<Line>, bool)> = done.iter().map(said).zip(disturbed.iter().copied()).collect();
+            let all: Vec<_> = all.into_iter().filter(|(lines, _)| !lines.is_empty()).collect();
+            let any_quiet = all.iter().any(|(_, disturbed)| !disturbed);
+            for (lines, disturbed) in &all {
+                // Other work does not change the code.
+                let (code, times): (Vec<Line>, Vec<Line>) =
+                    lines.iter().cloned().partition(|l| l.task.starts_with(CODE));
+                curves.add(&code);
+                if !any_quiet || !disturbed {
+                    curves.add(&times);
+                }
             }
-            // Other work does not change the code.
-            for line in
-                all.iter().flat_map(|&i| &done[i].lines).filter(|l| l.task.starts_with(CODE) && keep(l))
-            {
-                curves.add(std::slice::from_ref(line));
-            }
-            curves
         };
+        let mut default = Curves::default();
+        for &collective in collectives {
+            collect(&mut default, &|launch| match &launch.what {
+                What::Default(_) | What::Together(..) => launch.said_of(collective, 0),
+                _ => Vec::new(),
+            });
+        }
+        let mut channel = Curves::default();
+        collect(&mut channel, &|launch| match launch.what {
+            What::Channel => launch.lines.clone(),
+            _ => Vec::new(),
+        });
         let setting = |(i, (algorithm, why)): (usize, (Algorithm, Option<String>))| {
-            let of = |what: &What| matches!(what, What::Forced(pack) if pack.contains(&i));
-            let times = match why {
-                Some(why) => Err(why),
-                None => Ok(collect(&of, &|l| l.task.trim_start_matches(CODE) == algorithm.collective.name())),
+            let said = |launch: &Launch| match &launch.what {
+                What::Forced(pack) if pack.contains(&i) => launch.said_of(algorithm.collective, 0),
+                What::Together(_, all) => {
+                    let at = all.iter().position(|&j| j == i);
+                    at.map_or_else(Vec::new, |at| launch.said_of(algorithm.collective, at + 1))
+                }
+                _ => Vec::new(),
             };
-            Setting { algorithm, times }
+            let mut times = Curves::default();
+            collect(&mut times, &said);
+            Setting { times: why.map_or(Ok(times), Err), algorithm }
         };
-        let default = collect(&|what| *what == What::Default, &|l| l.task != REFERENCE);
-        let channel = collect(&|what| *what == What::Channel, &|_| true);
         let settings = algorithms.into_iter().zip(why).enumerate().map(setting).collect();
         let (launches, disturbed) = (done.len(), disturbed.iter().filter(|d| **d).count());
         Runs { channel, default, settings, launches, disturbed }
+    }
+}
+
+impl Launch {
+    /// Returns the lines of a collective in one of its ways, without the way's number; 0 is the default, or what is forced by the launch.
+    fn said_of(&self, collective: Collective, way: usize) -> Vec<Line> {
+        let of = |line: &Line| {
+            let (task, number) = line.task.split_once('~').unwrap_or((&line.task, "0"));
+            let is = task.trim_start_matches(CODE) == collective.name() && number == way.to_string();
+            is.then(|| Line { task: task.to_owned(), ..line.clone() })
+        };
+        self.lines.iter().filter_map(of).collect()
+    }
+}
+
+/// An MPI that is being measured.
+struct Measuring<'a> {
+    host: &'a Host,
+    flavour: Flavour,
+    effort: &'a Effort,
+    algorithms: Vec<Algorithm>,
+    ways: Ways,
+    /// The reason why an algorithm has no times.
+    why: Vec<Option<String>>,
+    done: Vec<Launch>,
+}
+
+impl Measuring<'_> {
+    /// Returns the algorithms of a collective that did not fail.
+    fn left_of(&self, collective: Collective) -> Vec<usize> {
+        let is = |&i: &usize| self.algorithms[i].collective == collective && self.why[i].is_none();
+        (0..self.algorithms.len()).filter(is).collect()
+    }
+
+    fn launch(&mut self, journal: &mut Journal, what: What, round: usize) -> Result<(), Failed> {
+        let (tasks, variables) = self.asked(&what, round);
+        let lines = journal.launch(self.host, &tasks, self.effort.window_ms, &variables)?;
+        self.done.push(Launch { what, lines });
+        Ok(())
+    }
+
+    /// Measures the algorithms of these collectives in launches that force one of each, and the defaults.
+    fn one_by_one(
+        &mut self,
+        collectives: &BTreeSet<Collective>,
+        round: usize,
+        journal: &mut Journal,
+        step: &mut impl FnMut(&str),
+    ) -> Result<(), HostError> {
+        let numbers: Vec<usize> = collectives.iter().flat_map(|&c| self.left_of(c)).collect();
+        let mut packs = packs(&self.algorithms, &numbers);
+        if round % 2 == 1 {
+            packs.reverse();
+        }
+        let default = What::Default(collectives.iter().copied().collect());
+        for what in
+            [default.clone()].into_iter().chain(packs.into_iter().map(What::Forced)).chain([default.clone()])
+        {
+            step(&title(&what, &self.algorithms, round));
+            let What::Forced(mut pack) = what else {
+                self.launch(journal, what, round).map_err(|failed| self.host.broken(failed))?;
+                continue;
+            };
+            while let (false, Err(failed)) =
+                (pack.is_empty(), self.launch(journal, What::Forced(pack.clone()), round))
+            {
+                // The first algorithm without a time made the launch fail.
+                let culprit = pack.iter().find(|&&i| !has_all(&failed, &self.algorithms[i], self.effort));
+                let culprit = *culprit.unwrap_or(&pack[0]);
+                self.why[culprit] = Some(failed.how);
+                pack.retain(|&i| i != culprit);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the tasks and the environment of a launch.
+    fn asked(&self, what: &What, round: usize) -> (Vec<String>, Variables) {
+        let Measuring { effort, algorithms, .. } = self;
+        let (mut tasks, variables) = match what {
+            What::Channel => (channel_tasks(self.host.facts.ranks), Vec::new()),
+            What::Default(collectives) => {
+                (collectives.iter().map(|c| task(*c, &effort.bytes)).collect(), Vec::new())
+            }
+            What::Together(collective, _) => (vec![task(*collective, &effort.bytes)], Vec::new()),
+            What::Forced(pack) => {
+                let of = |&i: &usize| task(algorithms[i].collective, &lengths_of(&algorithms[i], effort));
+                (pack.iter().map(of).collect(), forced(self.flavour, algorithms, pack))
+            }
+        };
+        // Once is enough for the code, which is no time.
+        if round == 0 && effort.code && *what != What::Channel {
+            tasks.extend(tasks.clone().iter().map(|task| format!("{CODE}{task}")));
+        }
+        let words = match what {
+            What::Together(_, all) => self.ways.words(algorithms, all),
+            _ => Vec::new(),
+        };
+        let environment = effort.environment.iter().cloned().chain(variables).collect();
+        (words.into_iter().chain(with_reference(tasks)).collect(), environment)
     }
 }
 
@@ -175,111 +322,14 @@ pub(super) fn disturbed(launches: &[&[Line]]) -> Vec<bool> {
 fn title(what: &What, algorithms: &[Algorithm], round: usize) -> String {
     let of = match what {
         What::Channel => "messages".to_owned(),
-        What::Default => "default".to_owned(),
+        What::Together(collective, _) => collective.to_string(),
+        What::Default(_) => "default".to_owned(),
         What::Forced(pack) => pack.first().map_or_else(String::new, |&i| {
             let others = if pack.len() > 1 { format!(" and {} more", pack.len() - 1) } else { String::new() };
             format!("{} {}{others}", algorithms[i].collective, algorithms[i].name)
         }),
     };
     format!("round {}: {of}", round + 1)
-}
-
-/// Packs algorithms into launches: one of each collective, and none beside an algorithm that calls its collective.
-fn packs(algorithms: &[Algorithm]) -> Vec<Vec<usize>> {
-    let mut packs: Vec<Vec<usize>> = Vec::new();
-    let apart = |a: &Algorithm, b: &Algorithm| {
-        a.collective == b.collective || a.calls.contains(&b.collective) || b.calls.contains(&a.collective)
-    };
-    for (i, algorithm) in algorithms.iter().enumerate() {
-        match packs.iter_mut().find(|pack| !pack.iter().any(|&j| apart(algorithm, &algorithms[j]))) {
-            Some(pack) => pack.push(i),
-            None => packs.push(vec![i]),
-        }
-    }
-    packs
-}
-
-fn asked(
-    what: &What,
-    algorithms: &[Algorithm],
-    host: &Host,
-    flavour: Flavour,
-    effort: &Effort,
-    round: usize,
-) -> (Vec<String>, Variables) {
-    let (mut tasks, variables) = match what {
-        What::Channel => (channel_tasks(host.facts.ranks), Vec::new()),
-        What::Default => (effort.collectives.iter().map(|c| task(*c, &effort.bytes)).collect(), Vec::new()),
-        What::Forced(pack) => {
-            let mut variables: Variables = Vec::new();
-            for (name, value) in pack.iter().flat_map(|&i| flavour.force(&algorithms[i])) {
-                if !variables.iter().any(|(n, _)| *n == name) {
-                    variables.push((name, value));
-                }
-            }
-            (
-                pack.iter()
-                    .map(|&i| task(algorithms[i].collective, &lengths_of(&algorithms[i], effort)))
-                    .collect(),
-                variables,
-            )
-        }
-    };
-    // Once is enough for the code, which is no time.
-    if round == 0 && effort.code && *what != What::Channel {
-        tasks.extend(tasks.clone().iter().map(|task| format!("{CODE}{task}")));
-    }
-    (with_reference(tasks), variables)
-}
-
-/// Returns the tasks with the same ping-pongs before and after them.
-pub fn with_reference(tasks: Vec<String>) -> Vec<String> {
-    let reference = written(REFERENCE, &REFERENCE_BYTES);
-    let mut all = vec![reference.clone()];
-    all.extend(tasks);
-    all.push(reference);
-    all
-}
-
-/// Returns the task of a collective at its lengths.
-pub fn task(collective: Collective, bytes: &[u64]) -> String {
-    written(collective.name(), &lengths(collective, bytes))
-}
-
-/// Returns the lengths at which an algorithm can be forced.
-fn lengths_of(algorithm: &Algorithm, effort: &Effort) -> Vec<u64> {
-    effort.bytes.iter().copied().filter(|bytes| *bytes >= algorithm.least).collect()
-}
-
-/// Returns the lengths of a collective: a barrier has only 0.
-pub fn lengths(collective: Collective, bytes: &[u64]) -> Vec<u64> {
-    match collective {
-        Collective::Barrier => vec![0],
-        _ => bytes.to_vec(),
-    }
-}
-
-fn written(task: &str, bytes: &[u64]) -> String {
-    let bytes: Vec<String> = bytes.iter().map(u64::to_string).collect();
-    format!("{task}:{}", bytes.join(","))
-}
-
-/// Returns the channel's tasks: single messages, rings by their number of ranks, sends, folds.
-fn channel_tasks(ranks: usize) -> Vec<String> {
-    let lengths: Vec<u64> = std::iter::once(0).chain((3..=22).map(|i| 1 << i)).collect();
-    let folded: Vec<u64> = (3..=22).step_by(2).map(|i| 1 << i).collect();
-    let mut taus: Vec<usize> = (1..).map(|i| 1usize << i).take_while(|t| *t < ranks).chain([ranks]).collect();
-    taus.sort_unstable();
-    let rings = taus.iter().flat_map(|tau| ["ring", "turn"].map(|task| format!("{task}{tau}")));
-    let rings = rings.map(|task| written(&task, &lengths));
-    let own = ["fold", "copy"].into_iter().flat_map(|task| [1, ranks].map(|tau| format!("{task}{tau}")));
-    let alone = [
-        written("pingpong", &lengths),
-        written("passing", &lengths),
-        written("send", &[8]),
-        written("stream", &[0]),
-    ];
-    alone.into_iter().chain(rings).chain(own.map(|task| written(&task, &folded))).collect()
 }
 
 fn has_all(failed: &Failed, algorithm: &Algorithm, effort: &Effort) -> bool {
@@ -293,22 +343,6 @@ fn has_all(failed: &Failed, algorithm: &Algorithm, effort: &Effort) -> bool {
 mod tests {
     use super::*;
 
-    fn algorithm(collective: Collective, value: &str, calls: &'static [Collective]) -> Algorithm {
-        Algorithm { collective, name: value.into(), value: value.into(), form: None, calls, least: 0 }
-    }
-
-    #[test]
-    fn a_launch_forces_one_algorithm_of_each_collective_and_none_that_another_calls() {
-        let all = [
-            algorithm(Collective::Bcast, "1", &[]),
-            algorithm(Collective::Bcast, "2", &[]),
-            algorithm(Collective::Reduce, "1", &[]),
-            algorithm(Collective::Allreduce, "2", &[Collective::Reduce, Collective::Bcast]),
-            algorithm(Collective::Barrier, "1", &[]),
-        ];
-        assert_eq!(packs(&all), vec![vec![0, 2, 4], vec![1], vec![3]]);
-    }
-
     #[test]
     fn launches_with_slow_ping_pongs_were_disturbed() {
         let launch = |ns: f64| {
@@ -320,12 +354,30 @@ mod tests {
         assert_eq!(found, [false, false, true, false]);
     }
 
+    /// Checks two launches that are not alike, but whose algorithm takes half of the default's time in both.
     #[test]
-    fn the_channel_is_timed_by_concurrency() {
-        let tasks = channel_tasks(3);
-        let names: Vec<&str> = tasks.iter().filter_map(|t| t.split(':').next()).collect();
-        let all = ["pingpong", "passing", "send", "stream", "ring2", "turn2", "ring3", "turn3"];
-        assert_eq!(names, [&all[..], &["fold1", "fold3", "copy1", "copy3"]].concat());
-        assert!(channel_tasks(2)[4].starts_with("ring2:0,8,16,") && channel_tasks(2).len() == 10);
+    fn an_algorithm_is_compared_with_the_default_of_its_own_launch() {
+        let algorithm = Algorithm {
+            collective: Collective::Bcast,
+            name: "6".into(),
+            value: "6".into(),
+            form: None,
+            calls: &[],
+            least: 0,
+        };
+        let launch = |ns: f64| {
+            let line = |task: &str, ns| Line { task: task.into(), bytes: 8, times: vec![ns] };
+            let lines = vec![line("bcast", ns), line("bcast~1", ns / 2.0), line("code-bcast~1", 7.0)];
+            Launch { what: What::Together(Collective::Bcast, vec![0]), lines }
+        };
+        let done = vec![launch(100.0), launch(300.0), launch(120.0)];
+        let runs = Runs::of(done, &[Collective::Bcast], vec![algorithm], vec![None]);
+        let times =
+            |runs: &Runs| runs.settings[0].times.as_ref().unwrap().launches("bcast", 8).unwrap().to_vec();
+        assert_eq!(times(&runs), [50.0, 150.0, 60.0]);
+        assert_eq!(runs.settings[0].times.as_ref().unwrap().launches("code-bcast", 8), Some(&[7.0][..]));
+        let runs = runs.levelled();
+        assert_eq!(times(&runs), [60.0; 3]);
+        assert_eq!(runs.default.launches("bcast", 8), Some(&[120.0; 3][..]));
     }
 }

@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             host.facts.version.chars().take(60).collect::<String>()
         ));
     }
-    let runs = order.measure(&host, flavour, &effort, forced, session)?;
+    let runs = order.measure(&host, flavour, &effort, forced, session)?.levelled();
     let models = Models::fit(&runs.channel).ok_or_else(|| {
         HostError::Nothing("messages have no times that a model can be fitted to".to_owned())
     })?;

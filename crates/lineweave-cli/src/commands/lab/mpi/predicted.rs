@@ -335,6 +335,7 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
+            environment: Vec::new(),
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
         let time = |form: Form, bytes| models.predict(Collective::Bcast, form, 4, bytes)[0].unwrap();

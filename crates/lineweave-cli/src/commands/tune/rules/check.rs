@@ -11,6 +11,7 @@ use crate::session::Session;
 use indicatif::ProgressBar;
 use lineweave_core::units::{Bytes, Nanos};
 use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Ratio beyond which a cell counts as slower.
@@ -59,7 +60,7 @@ impl Compared {
     }
 
     /// Notes the times of the library's algorithms, or of its default, in this cell.
-    pub fn beside(&mut self, algorithms: &[(String, Curves)]) {
+    pub fn beside(&mut self, algorithms: &BTreeMap<String, Curves>) {
         let at = |curves: &Curves| curves.at(&self.cell.task, self.cell.bytes);
         let timed = algorithms.iter().filter_map(|(name, curves)| Some((name.clone(), at(curves)?)));
         let default = ("default".to_owned(), self.default_ns);
@@ -198,10 +199,9 @@ mod tests {
         let mut found = compared(&cells, &default, &ruled);
         assert_eq!(found.iter().map(|c| c.slower).collect::<Vec<_>>(), [false, false, true]);
         assert_eq!((found[0].ratio, found[0].default_ns, found[0].ruled_ns), (0.5, 100.0, 50.0));
-        let algorithm = ("a".to_owned(), curves([[40.0; 3]; 3]));
-        found[0].beside(&[algorithm]);
+        found[0].beside(&BTreeMap::from([("a".to_owned(), curves([[40.0; 3]; 3]))]));
         assert_eq!((found[0].best.clone(), found[0].over_best()), (Some(("a".to_owned(), 40.0)), Some(1.25)));
-        found[1].beside(&[]);
+        found[1].beside(&BTreeMap::new());
         assert_eq!(found[1].best, Some(("default".to_owned(), 100.0)));
     }
 }

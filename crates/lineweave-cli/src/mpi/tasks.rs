@@ -1,0 +1,115 @@
+//! What `channel.c` is asked for in a launch.
+
+use super::{Algorithm, Effort, Flavour};
+use crate::script::Variables;
+use lineweave_core::collective::Collective;
+
+/// The ping-pongs of every launch.
+pub(super) const REFERENCE: &str = "pingpong";
+pub(super) const REFERENCE_BYTES: [u64; 2] = [64, 64 << 10];
+
+/// Returns the settings that force all algorithms of a pack.
+pub(super) fn forced(flavour: Flavour, algorithms: &[Algorithm], pack: &[usize]) -> Variables {
+    let mut variables: Variables = Vec::new();
+    for (name, value) in pack.iter().flat_map(|&i| flavour.force(&algorithms[i])) {
+        if !variables.iter().any(|(n, _)| *n == name) {
+            variables.push((name, value));
+        }
+    }
+    variables
+}
+
+/// Packs these algorithms into launches: one of each collective, and none beside an algorithm that calls its collective.
+pub(super) fn packs(algorithms: &[Algorithm], numbers: &[usize]) -> Vec<Vec<usize>> {
+    let mut packs: Vec<Vec<usize>> = Vec::new();
+    let apart = |a: &Algorithm, b: &Algorithm| {
+        a.collective == b.collective || a.calls.contains(&b.collective) || b.calls.contains(&a.collective)
+    };
+    for &i in numbers {
+        match packs.iter_mut().find(|pack| !pack.iter().any(|&j| apart(&algorithms[i], &algorithms[j]))) {
+            Some(pack) => pack.push(i),
+            None => packs.push(vec![i]),
+        }
+    }
+    packs
+}
+
+/// Returns the tasks with the same ping-pongs before and after them.
+pub fn with_reference(tasks: Vec<String>) -> Vec<String> {
+    let reference = written(REFERENCE, &REFERENCE_BYTES);
+    let mut all = vec![reference.clone()];
+    all.extend(tasks);
+    all.push(reference);
+    all
+}
+
+/// Returns the task of a collective at its lengths.
+pub fn task(collective: Collective, bytes: &[u64]) -> String {
+    written(collective.name(), &lengths(collective, bytes))
+}
+
+/// Returns the lengths at which an algorithm can be forced.
+pub(super) fn lengths_of(algorithm: &Algorithm, effort: &Effort) -> Vec<u64> {
+    effort.bytes.iter().copied().filter(|bytes| *bytes >= algorithm.least).collect()
+}
+
+/// Returns the lengths of a collective: a barrier has only 0.
+pub fn lengths(collective: Collective, bytes: &[u64]) -> Vec<u64> {
+    match collective {
+        Collective::Barrier => vec![0],
+        _ => bytes.to_vec(),
+    }
+}
+
+fn written(task: &str, bytes: &[u64]) -> String {
+    let bytes: Vec<String> = bytes.iter().map(u64::to_string).collect();
+    format!("{task}:{}", bytes.join(","))
+}
+
+/// Returns the channel's tasks: single messages, rings by their number of ranks, sends, folds.
+pub(super) fn channel_tasks(ranks: usize) -> Vec<String> {
+    let lengths: Vec<u64> = std::iter::once(0).chain((3..=22).map(|i| 1 << i)).collect();
+    let folded: Vec<u64> = (3..=22).step_by(2).map(|i| 1 << i).collect();
+    let mut taus: Vec<usize> = (1..).map(|i| 1usize << i).take_while(|t| *t < ranks).chain([ranks]).collect();
+    taus.sort_unstable();
+    let rings = taus.iter().flat_map(|tau| ["ring", "turn"].map(|task| format!("{task}{tau}")));
+    let rings = rings.map(|task| written(&task, &lengths));
+    let own = ["fold", "copy"].into_iter().flat_map(|task| [1, ranks].map(|tau| format!("{task}{tau}")));
+    let alone = [
+        written("pingpong", &lengths),
+        written("passing", &lengths),
+        written("send", &[8]),
+        written("stream", &[0]),
+    ];
+    alone.into_iter().chain(rings).chain(own.map(|task| written(&task, &folded))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn algorithm(collective: Collective, value: &str, calls: &'static [Collective]) -> Algorithm {
+        Algorithm { collective, name: value.into(), value: value.into(), form: None, calls, least: 0 }
+    }
+
+    #[test]
+    fn a_launch_forces_one_algorithm_of_each_collective_and_none_that_another_calls() {
+        let all = [
+            algorithm(Collective::Bcast, "1", &[]),
+            algorithm(Collective::Bcast, "2", &[]),
+            algorithm(Collective::Reduce, "1", &[]),
+            algorithm(Collective::Allreduce, "2", &[Collective::Reduce, Collective::Bcast]),
+            algorithm(Collective::Barrier, "1", &[]),
+        ];
+        assert_eq!(packs(&all, &[0, 1, 2, 3, 4]), vec![vec![0, 2, 4], vec![1], vec![3]]);
+    }
+
+    #[test]
+    fn the_channel_is_timed_by_concurrency() {
+        let tasks = channel_tasks(3);
+        let names: Vec<&str> = tasks.iter().filter_map(|t| t.split(':').next()).collect();
+        let all = ["pingpong", "passing", "send", "stream", "ring2", "turn2", "ring3", "turn3"];
+        assert_eq!(names, [&all[..], &["fold1", "fold3", "copy1", "copy3"]].concat());
+        assert!(channel_tasks(2)[4].starts_with("ring2:0,8,16,") && channel_tasks(2).len() == 10);
+    }
+}
