@@ -13,7 +13,7 @@ use std::path::Path;
 const BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 const QUICK_BYTES: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
 /// Number of rounds, and the milliseconds that a case is timed for in a launch.
-const ROUNDS: (usize, u32) = (3, 15);
+const ROUNDS: (usize, u32) = (5, 8);
 const QUICK_ROUNDS: (usize, u32) = (1, 8);
 
 /// The request of a command.

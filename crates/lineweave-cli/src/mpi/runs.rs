@@ -8,7 +8,7 @@
 //! a launch with all algorithms failed, to find the one that did.
 //!
 //! Each launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
-//! other launches are left.
+//! more other launches are left.
 
 use super::curves::CODE;
 use super::tasks::{
@@ -159,13 +159,13 @@ impl Runs {
         let collect = |curves: &mut Curves, said: &dyn Fn(&Launch) -> Vec<Line>| {
             let all: Vec<(Vec<Line>, bool)> = done.iter().map(said).zip(disturbed.iter().copied()).collect();
             let all: Vec<_> = all.into_iter().filter(|(lines, _)| !lines.is_empty()).collect();
-            let any_quiet = all.iter().any(|(_, disturbed)| !disturbed);
+            let quiet = all.iter().filter(|(_, disturbed)| !disturbed).count();
             for (lines, disturbed) in &all {
                 // Other work does not change the code.
                 let (code, times): (Vec<Line>, Vec<Line>) =
                     lines.iter().cloned().partition(|l| l.task.starts_with(CODE));
                 curves.add(&code);
-                if !any_quiet || !disturbed {
+                if 2 * quiet <= all.len() || !disturbed {
                     curves.add(&times);
                 }
             }

@@ -32,7 +32,7 @@ pub struct Arguments {
     /// One round and four lengths
     #[arg(long)]
     quick: bool,
-    /// Rounds: launches of each setting [default: 3]
+    /// Rounds: launches of each setting [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50))]
     rounds: Option<u8>,
     /// Where the MPI is, if not where its launcher is

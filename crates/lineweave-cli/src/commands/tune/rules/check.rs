@@ -6,7 +6,7 @@ use crate::bench::mpi::{median, ratio};
 use crate::error::CliError;
 use crate::mpi::{Cell, Curves, Line};
 use crate::output::table;
-use crate::script::{Variables, WHAT};
+use crate::script::Variables;
 use crate::session::Session;
 use indicatif::ProgressBar;
 use lineweave_core::units::{Bytes, Nanos};
@@ -73,12 +73,8 @@ pub fn alternate(
     rounds: usize,
     variables: &Variables,
     bar: &ProgressBar,
-    file: &Path,
     launch: &mut Launch<'_>,
 ) -> Result<(Curves, Curves), CliError> {
-    if variables.is_empty() {
-        return Err(CliError::malformed(file, WHAT, "nothing is exported"));
-    }
     let (mut default, mut ruled) = (Curves::default(), Curves::default());
     let none = Variables::new();
     for round in 0..rounds {

@@ -4,6 +4,7 @@
 mod check;
 mod choose;
 mod mpi;
+mod mpi_check;
 mod openmp;
 
 use super::Arguments as Tune;
@@ -48,7 +49,7 @@ pub struct ForOthers {
     /// Replace a file that is there
     #[arg(long, requires = "library", help_heading = "For another library")]
     force: bool,
-    /// Launches of each setting [default: 3, of OpenMP 5]
+    /// Launches of each setting [default: 5]
     #[arg(long, value_name = "N", requires = "others", value_parser = clap::value_parser!(u8).range(1..=50), help_heading = "For another library")]
     rounds: Option<u8>,
     /// Where the MPI is, if not where its launcher is
@@ -105,7 +106,7 @@ pub fn run(tune: &Tune, session: &mut Session) -> Result<(), CliError> {
         let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
         return match fact(&text, "runtime").and_then(|runtime| Runtime::of(runtime.split(',').next()?)) {
             Some(runtime) => openmp::check(tune, runtime, file, &text, session),
-            None => mpi::check(tune, file, &text, session),
+            None => mpi_check::run(tune, file, &text, session),
         };
     }
     match tune.rules.library.map(Library::kind) {

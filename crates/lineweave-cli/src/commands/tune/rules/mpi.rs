@@ -5,21 +5,18 @@
 //! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %, and all its launches all of theirs.
 
 use super::choose::{self, by_model, choose, complete, finalists, rules, ByModel, Choice};
-use super::{check, facts, keep, Kept};
+use super::{facts, keep, Kept};
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
 use crate::mpi::rules::{can_say, write, Table, Team};
-use crate::mpi::{
-    lengths, task, with_reference, Algorithm, Cell, Curves, Effort, Flavour, Host, HostError, Models, Order,
-    Runs, Setting,
-};
+use crate::mpi::{Effort, Flavour, Host, HostError, Models, Order, Runs};
 use crate::output::{name_of, shell_word, table};
-use crate::script::{export_lines, exports, fact, variables, Head, Variables, WHAT};
+use crate::script::{export_lines, variables, Head};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -110,171 +107,8 @@ pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), C
     keep(&kept, arguments.force, session)
 }
 
-/// Compares an MPI as it is and with the rules of a file, for each number of ranks.
-pub fn check(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Result<(), CliError> {
-    let ruled_by = exports(text).map_err(|why| CliError::malformed(file, WHAT, why))?;
-    let launchers = launchers(tune)?;
-    let hosts = hosts(tune, &launchers, session)?;
-    let effort = order(tune, &[]).effort();
-    let lengths =
-        |&c: &Collective| lengths(c, &effort.bytes).into_iter().map(move |b| Cell::new(c.name(), b));
-    let cells: Vec<Cell> = effort.collectives.iter().flat_map(lengths).collect();
-    let (mut slower, mut all) = (0, 0);
-    for (host, flavour) in &hosts {
-        let ranks = host.facts.ranks;
-        if let Some(of) = fact(text, "ranks").filter(|of| !of.split(',').any(|of| of == ranks.to_string())) {
-            session
-                .out
-                .warn(&format!("the file's rules are for {of} ranks, and the launcher starts {ranks}"));
-        }
-        let timed = match flavour.switches() {
-            true => by_pairs(tune, (host, *flavour), &cells, &ruled_by, session)?,
-            false => by_launches(tune, (host, *flavour), &ruled_by, file, session)?,
-        };
-        if hosts.len() > 1 {
-            session.out.line(&format!("{ranks} ranks:"))?;
-        }
-        let mut compared = check::compared(&cells, &timed.default, &timed.ruled);
-        if tune.rules.exhaustive {
-            compared.iter_mut().for_each(|cell| cell.beside(&timed.own));
-        }
-        let kind = check::Kind {
-            json: "tune-mpi-check",
-            task: "collective",
-            at: "bytes",
-            with: "with rules",
-            ranks: Some(ranks),
-        };
-        slower += check::show(&compared, &kind, session)?;
-        all += compared.len();
-    }
-    check::verdict(file, slower, all)
-}
-
-/// Times of a check: by default, with the file's rules, and of each algorithm forced.
-#[derive(Default)]
-struct Timed {
-    default: Curves,
-    ruled: Curves,
-    own: BTreeMap<String, Curves>,
-}
-
-/// Compares an MPI with the rules and by default by means of controls, which do the same in launches with and without the rules: the default itself
-/// where it can be forced beside rules, or forced algorithms. Times with the rules are scaled so that these take the same in both.
-fn by_pairs(
-    tune: &Tune,
-    (host, flavour): (&Host, Flavour),
-    cells: &[Cell],
-    ruled_by: &Variables,
-    session: &Session,
-) -> Result<Timed, CliError> {
-    let order = order(tune, &[]);
-    let without = Effort { rounds: 1, ..order.effort() };
-    let with = Effort { environment: ruled_by.clone(), ..without.clone() };
-    let every = flavour.algorithms(&host.mpi, host.facts.ranks, &with.collectives);
-    let first = |&c: &Collective| every.iter().find(|a| a.collective == c).cloned();
-    let (all, controls) = match (flavour.forced_defaults(&with.collectives), tune.rules.exhaustive) {
-        (Some(defaults), true) => (every, defaults),
-        (Some(defaults), false) => (Vec::new(), defaults),
-        (None, true) => (every.clone(), every),
-        (None, false) => {
-            let controls: Vec<Algorithm> = with.collectives.iter().filter_map(first).collect();
-            (controls.clone(), controls)
-        }
-    };
-    let mut timed = Timed::default();
-    for round in 0..order.effort().rounds {
-        let measure = |of: &Effort, algorithms: &[Algorithm]| {
-            order.measure(host, flavour, of, algorithms.to_vec(), session)
-        };
-        let (plain, ruled) = if round % 2 == 0 {
-            let plain = measure(&without, &all)?;
-            (plain, measure(&with, &controls)?)
-        } else {
-            let ruled = measure(&with, &controls)?;
-            (measure(&without, &all)?, ruled)
-        };
-        for cell in cells {
-            timed.add(cell, &plain, &ruled);
-        }
-    }
-    timed.own.values_mut().for_each(|times| times.level(&timed.ruled));
-    timed.default.level(&timed.ruled);
-    timed.ruled.level(&timed.ruled.clone());
-    Ok(timed)
-}
-
-impl Timed {
-    /// Adds a round's times of a cell.
-    fn add(&mut self, cell: &Cell, plain: &Runs, ruled: &Runs) {
-        let at = |curves: &Curves| curves.at(&cell.task, cell.bytes);
-        let (Some(default), Some(with)) = (at(&plain.default), at(&ruled.default)) else { return };
-        let of = |runs: &Runs, algorithm: &Algorithm| {
-            let setting = runs.settings.iter().find(|s| s.algorithm == *algorithm)?;
-            at(setting.times.as_ref().ok()?)
-        };
-        let control = |setting: &Setting| {
-            let with = of(ruled, &setting.algorithm)?;
-            let without =
-                if setting.algorithm.is_default() { default } else { of(plain, &setting.algorithm)? };
-            Some((without / with).ln())
-        };
-        let controls: Vec<f64> = ruled.settings.iter().filter_map(control).collect();
-        let scale = (controls.iter().sum::<f64>() / controls.len().max(1) as f64).exp();
-        self.default.push(cell.clone(), default);
-        self.ruled.push(cell.clone(), with * scale);
-        for setting in &plain.settings {
-            // Where it was timed beside the rules, that counts.
-            let beside = of(ruled, &setting.algorithm).map(|time| time * scale);
-            if let Some(time) = beside.or(of(plain, &setting.algorithm)) {
-                self.own.entry(setting.algorithm.name.clone()).or_default().push(cell.clone(), time);
-            }
-        }
-    }
-}
-
-/// Compares an MPI with the rules and by default, launch by launch.
-fn by_launches(
-    tune: &Tune,
-    (host, flavour): (&Host, Flavour),
-    ruled_by: &Variables,
-    file: &Path,
-    session: &Session,
-) -> Result<Timed, CliError> {
-    let order = order(tune, &[]);
-    let effort = order.effort();
-    let tasks = with_reference(effort.collectives.iter().map(|c| task(*c, &effort.bytes)).collect());
-    let mut launch = |variables: &Variables, side: &str| {
-        host.launch(&tasks, effort.window_ms, variables).map_err(|failed| {
-            let command = format!("{}, {side}", host.command);
-            CliError::from(HostError::Broken { command, how: failed.how })
-        })
-    };
-    let mut timed = Timed::default();
-    // Rounds of the algorithms lie between those of the comparison.
-    let (turns, each) = if tune.rules.exhaustive { (effort.rounds, 1) } else { (1, effort.rounds) };
-    for _ in 0..turns {
-        let bar = session.out.progress(2 * each as u64);
-        let (without, with) = check::alternate(each, ruled_by, &bar, file, &mut launch)?;
-        bar.finish_and_clear();
-        timed.default.extend(&without);
-        timed.ruled.extend(&with);
-        if tune.rules.exhaustive {
-            let all = flavour.algorithms(&host.mpi, host.facts.ranks, &effort.collectives);
-            let once = Effort { rounds: 1, ..effort.clone() };
-            for setting in order.measure(host, flavour, &once, all, session)?.settings {
-                let times = setting.times.iter();
-                times.for_each(|times| {
-                    timed.own.entry(setting.algorithm.name.clone()).or_default().extend(times)
-                });
-            }
-        }
-    }
-    Ok(timed)
-}
-
 /// Returns the launcher's line for each number of ranks that was asked for; that on the command line where none was.
-fn launchers(tune: &Tune) -> Result<Vec<Vec<OsString>>, HostError> {
+pub(super) fn launchers(tune: &Tune) -> Result<Vec<Vec<OsString>>, HostError> {
     const NUMBERS: [&str; 4] = ["-n", "-np", "--np", "--n"];
     let given = &tune.rules.launcher;
     if tune.ranks.is_empty() {
@@ -289,7 +123,7 @@ fn launchers(tune: &Tune) -> Result<Vec<Vec<OsString>>, HostError> {
 
 /// Starts all ranks once. Where those of the largest team share CPUs, the settings for that are in force for all: the rules of one file are
 /// measured in one way.
-fn hosts(
+pub(super) fn hosts(
     tune: &Tune,
     launchers: &[Vec<OsString>],
     session: &Session,
@@ -306,7 +140,7 @@ fn hosts(
     Ok(hosts)
 }
 
-fn order<'a>(tune: &'a Tune, launcher: &'a [OsString]) -> Order<'a> {
+pub(super) fn order<'a>(tune: &'a Tune, launcher: &'a [OsString]) -> Order<'a> {
     Order {
         launcher,
         prefix: tune.rules.mpi.as_deref(),

@@ -111,7 +111,7 @@ pub fn check(
                 CliError::from(OpenmpError::Broken { runtime: runtime.name(), threads: *threads, how })
             })
         };
-        let (default, ruled) = check::alternate(effort.rounds, variables, &bar, file, &mut launch)?;
+        let (default, ruled) = check::alternate(effort.rounds, variables, &bar, &mut launch)?;
         let cells = CONSTRUCTS.map(|construct| Cell::new(construct, *threads as u64));
         all.extend(check::compared(&cells, &default, &ruled));
     }
