@@ -13,7 +13,7 @@ const INTERFACES: [(&str, &str, &str, &str); 2] = [
     ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
 ];
 /// The headers of the programs.
-const HEADERS: [(&str, &str); 3] = [
+pub const HEADERS: [(&str, &str); 3] = [
     ("calls.h", include_str!("../../bench/mpi/calls.h")),
     ("waits.h", include_str!("../../bench/mpi/waits.h")),
     ("ways.h", include_str!("../../bench/mpi/ways.h")),

@@ -5,6 +5,7 @@
 
 use super::runs::Effort;
 use super::{Failed, Host, Line};
+use crate::bench::installed::HEADERS;
 use crate::files::{make_room, replace_bytes};
 use crate::script::Variables;
 use lineweave::cache;
@@ -45,7 +46,8 @@ impl Journal {
         settings.sort_unstable();
         let name =
             format!("{} {library} {:?} {} {effort:?} {settings:?}", host.command, host.facts, host.crowd);
-        let name = fnv1a(name.bytes().chain(super::host::PROGRAM.bytes()));
+        let headers = HEADERS.iter().flat_map(|(_, text)| text.bytes());
+        let name = fnv1a(name.bytes().chain(super::host::PROGRAM.bytes()).chain(headers));
         match cache::directory() {
             Some(cache) => Journal::open(cache.join("launches").join(format!("{name:016x}.jsonl"))),
             None => Journal::default(),

@@ -12,9 +12,10 @@ use std::path::Path;
 /// Lengths from a double to a MiB.
 const BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 const QUICK_BYTES: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
-/// Number of rounds, and the milliseconds that a case is timed for in a launch.
-const ROUNDS: (usize, u32) = (5, 8);
-const QUICK_ROUNDS: (usize, u32) = (1, 8);
+/// Number of rounds.
+const ROUNDS: usize = 5;
+/// Milliseconds that a case is timed for in a launch.
+const WINDOW_MS: u32 = 8;
 
 /// The request of a command.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,7 @@ impl Order<'_> {
 
     /// Returns the effort of measuring.
     pub fn effort(&self) -> Effort {
-        let (rounds, window_ms) = if self.quick { QUICK_ROUNDS } else { ROUNDS };
+        let rounds = if self.quick { 1 } else { ROUNDS };
         let bytes = match (self.bytes.is_empty(), self.quick) {
             (true, false) => BYTES.to_vec(),
             (true, true) => QUICK_BYTES.to_vec(),
@@ -63,7 +64,7 @@ impl Order<'_> {
             bytes,
             collectives: Collective::TUNED.into_iter().filter(wanted).collect(),
             rounds: self.rounds.map_or(rounds, usize::from),
-            window_ms,
+            window_ms: WINDOW_MS,
             channel: self.channel,
             code: self.channel,
             environment: Vec::new(),

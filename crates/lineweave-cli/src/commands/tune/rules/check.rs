@@ -38,7 +38,8 @@ pub type Launch<'a> = dyn FnMut(&Variables, &str) -> Result<Vec<Line>, CliError>
 
 /// A cell without the rules or settings of a file, and with them. Printed as `tune-mpi-check` and `tune-openmp-check` by `lineweave tune --check`:
 /// `ranks`, `collective` and `bytes`, or `construct` and `threads`, `default_ns` and `ruled_ns`, their `ratio` with its `interval`, `slower`, true if
-/// slower by more than 3 % in all rounds, and with `--exhaustive` the library's fastest algorithm, `best`, or `default`, and its time, `best_ns`.
+/// slower by more than 3 % in all rounds, and with `--exhaustive` the library's fastest algorithm, `best`, or `default`, and its time, `best_ns`. Times of different
+/// launches are scaled so that what all of them timed took the same.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
     cell: Cell,
@@ -111,9 +112,19 @@ pub fn compared(cells: &[Cell], default: &Curves, ruled: &Curves) -> Vec<Compare
     cells.iter().filter_map(compare).collect()
 }
 
+/// Returns the number of slower cells.
+pub fn slower(cells: &[Compared]) -> usize {
+    cells.iter().filter(|c| c.slower).count()
+}
+
+/// Returns the geometric mean of the ratios.
+pub fn mean(cells: &[Compared]) -> f64 {
+    (cells.iter().map(|c| c.ratio.ln()).sum::<f64>() / cells.len().max(1) as f64).exp()
+}
+
 /// Shows the comparison, and returns the number of slower cells.
 pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<usize, CliError> {
-    let slower = cells.iter().filter(|c| c.slower).count();
+    let slower = slower(cells);
     let out = &mut session.out;
     cells.iter().try_for_each(|cell| out.object(kind.json, &cell.object(kind)))?;
     let exhaustive = cells.iter().any(|c| c.best.is_some());
@@ -137,9 +148,8 @@ pub fn show(cells: &[Compared], kind: &Kind, session: &mut Session) -> Result<us
         lines.add_row(row);
     }
     out.table(&lines)?;
-    let mean = (cells.iter().map(|c| c.ratio.ln()).sum::<f64>() / cells.len().max(1) as f64).exp();
     let equal = if kind.ranks.is_some() { "all results equal; " } else { "" };
-    out.line(&format!("{equal}geometric mean of the ratios {mean:.2}"))?;
+    out.line(&format!("{equal}geometric mean of the ratios {:.2}", mean(cells)))?;
     let over: Vec<f64> = cells.iter().filter_map(Compared::over_best).collect();
     if !over.is_empty() {
         let near = over.iter().filter(|over| **over <= NEAR).count();

@@ -5,6 +5,7 @@ mod check;
 mod choose;
 mod mpi;
 mod mpi_check;
+mod mpi_turns;
 mod openmp;
 
 use super::Arguments as Tune;

@@ -3,8 +3,10 @@
 //! 1. One round runs all algorithms. Those that come near the best at some length are finalists.
 //! 2. Further rounds run the finalists and the default. Only their times decide, since the first round selected the finalists.
 //! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %, and all its launches all of theirs.
+//! 4. Where each algorithm had launches of its own, further launches with the choices and without decide which collectives keep them.
 
 use super::choose::{self, by_model, choose, complete, finalists, rules, ByModel, Choice};
+use super::mpi_turns::faster;
 use super::{facts, keep, Kept};
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
@@ -166,8 +168,35 @@ fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> 
     if flavour != Flavour::Mpich {
         complete(&mut choices, &runs, models.as_ref(), ranks, flavour.needs_all_lengths());
     }
+    if !flavour.switches() {
+        keep_faster(&host, flavour, &effort, &mut choices, session)?;
+    }
     let by_model = models.map(|models| by_model(&effort, &first, &models, ranks));
     Ok(Tuned { host, runs, choices, by_model })
+}
+
+/// Has a library carry out what is chosen, and leaves collectives that do not get faster by it to the library: where each algorithm had launches of its own,
+/// part of its gain may have been those launches'.
+fn keep_faster(
+    host: &Host,
+    flavour: Flavour,
+    effort: &Effort,
+    choices: &mut [Choice],
+    session: &Session,
+) -> Result<(), CliError> {
+    let chosen =
+        |c: &&Collective| choices.iter().any(|choice| choice.collective == **c && choice.best.is_some());
+    let collectives: Vec<Collective> = effort.collectives.iter().filter(chosen).copied().collect();
+    let team = |c| Team { ranks: host.facts.ranks, rules: rules(choices, c) };
+    let tables: Vec<Table> = collectives.iter().map(|&c| Table::new(c, [team(c)])).collect();
+    let written = write(flavour, &host.mpi, &tables, Path::new(""))?;
+    if written.variables.is_empty() {
+        return Ok(());
+    }
+    let effort = Effort { collectives, ..effort.clone() };
+    let faster = faster(host, &effort, &written.variables, session)?;
+    choices.iter_mut().filter(|c| !faster.contains(&c.collective)).for_each(|c| c.best = None);
+    Ok(())
 }
 
 /// Returns the default path of the `export` lines.

@@ -5,11 +5,10 @@
 
 use super::check::{self, Kind};
 use super::mpi::{hosts, launchers, order};
+use super::mpi_turns::in_turns;
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
-use crate::mpi::{
-    lengths, task, with_reference, Algorithm, Cell, Curves, Effort, Flavour, Host, HostError, Runs, Setting,
-};
+use crate::mpi::{lengths, Algorithm, Cell, Curves, Effort, Flavour, Host, Runs, Setting};
 use crate::script::{exports, fact, Variables, WHAT};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
@@ -152,20 +151,11 @@ fn by_launches(
 ) -> Result<Timed, CliError> {
     let order = order(tune, &[]);
     let effort = order.effort();
-    let tasks = with_reference(effort.collectives.iter().map(|c| task(*c, &effort.bytes)).collect());
-    let mut launch = |variables: &Variables, side: &str| {
-        host.launch(&tasks, effort.window_ms, variables).map_err(|failed| {
-            let command = format!("{}, {side}", host.command);
-            CliError::from(HostError::Broken { command, how: failed.how })
-        })
-    };
     let mut timed = Timed::default();
     // Rounds of the algorithms lie between those of the comparison.
     let (turns, each) = if tune.rules.exhaustive { (effort.rounds, 1) } else { (1, effort.rounds) };
     for _ in 0..turns {
-        let bar = session.out.progress(2 * each as u64);
-        let (without, with) = check::alternate(each, ruled_by, &bar, &mut launch)?;
-        bar.finish_and_clear();
+        let (without, with) = in_turns(host, &Effort { rounds: each, ..effort.clone() }, ruled_by, session)?;
         timed.default.extend(&without);
         timed.ruled.extend(&with);
         if tune.rules.exhaustive {
@@ -180,4 +170,54 @@ fn by_launches(
         }
     }
     Ok(timed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn algorithm(value: &str) -> Algorithm {
+        let (name, value) = (format!("name {value}"), value.to_owned());
+        Algorithm { collective: Collective::Bcast, name, value, form: None, calls: &[], least: 0 }
+    }
+
+    /// Returns the runs of a launch: the default's time, and those of algorithms by their values.
+    fn runs(default_ns: f64, algorithms: &[(&str, f64)]) -> Runs {
+        let curves = |nanos: f64| {
+            let mut curves = Curves::default();
+            curves.push(Cell::new("bcast", 8), nanos);
+            curves
+        };
+        let setting =
+            |(value, nanos): &(&str, f64)| Setting { algorithm: algorithm(value), times: Ok(curves(*nanos)) };
+        let settings = algorithms.iter().map(setting).collect();
+        Runs { channel: Curves::default(), default: curves(default_ns), settings, launches: 1, disturbed: 0 }
+    }
+
+    fn times(timed: &Timed) -> (f64, f64) {
+        let at = |curves: &Curves| curves.at("bcast", 8).unwrap();
+        (at(&timed.default), at(&timed.ruled))
+    }
+
+    #[test]
+    fn a_launch_with_rules_that_is_slow_altogether_is_not_slower_by_its_rules() {
+        let cell = Cell::new("bcast", 8);
+        // Forced algorithms take twice and eight times as long there: four times on the geometric mean.
+        let mut timed = Timed::default();
+        timed.add(
+            &cell,
+            &runs(100.0, &[("1", 80.0), ("2", 50.0)]),
+            &runs(200.0, &[("1", 160.0), ("2", 400.0)]),
+        );
+        let (default, ruled) = times(&timed);
+        assert!(default == 100.0 && (ruled - 50.0).abs() < 1e-9, "{ruled}");
+        // What was timed beside the rules counts beside them.
+        assert!((timed.own["name 2"].at("bcast", 8).unwrap() - 100.0).abs() < 1e-9);
+        // A default that is forced beside the rules is compared with the default.
+        let mut timed = Timed::default();
+        timed.add(&cell, &runs(100.0, &[("1", 80.0)]), &runs(150.0, &[("", 300.0)]));
+        let (default, ruled) = times(&timed);
+        assert!(default == 100.0 && (ruled - 50.0).abs() < 1e-9, "{ruled}");
+        assert_eq!(timed.own["name 1"].at("bcast", 8), Some(80.0));
+    }
 }
