@@ -1,6 +1,6 @@
 /*
- * Ways in which an MPI carries a collective out within one launch: what the MPI's control variables are set to, by its tools interface, and a
- * communicator made under them. MPICH looks at its variables at each call, Open MPI where a communicator is made.
+ * Ways in which an MPI carries a collective out within one launch: what the MPI's control variables are set to, by its tools interface. MPICH looks
+ * at its variables at each call, Open MPI where a communicator is made: there each way has one of its own.
  */
 #ifndef LWM_WAYS_H
 #define LWM_WAYS_H
@@ -42,10 +42,10 @@ static void *variable(const char *name, long *value)
 /* Has the calls that follow carried out in this way, by all ranks. */
 static void take(int which)
 {
-    ways[0].comm = ways[0].comm ? ways[0].comm : world;
+    if (!ways[0].comm) ways[0].comm = world;
     for (int i = 0; i < ways[current].variables; i++) MPI_T_cvar_write(ways[current].set[i].handle, &ways[current].set[i].usual);
     for (int i = 0; i < ways[which].variables; i++) MPI_T_cvar_write(ways[which].set[i].handle, &ways[which].set[i].value);
-    world = ways[which].comm ? ways[which].comm : world;
+    world = ways[which].comm ? ways[which].comm : ways[0].comm;
     current = which;
 }
 
@@ -65,9 +65,11 @@ static void add_way(char *text)
         way->set[i].handle = variable(name, &way->set[i].usual);
         way->set[i].value = strtol(value + 1, NULL, 10);
     }
+#if defined(LWM_OPENMPI)
     take(ways_held);
     MPI_Comm_dup(world, &way->comm);
     take(0);
+#endif
     ways_held++;
 }
 

@@ -98,7 +98,11 @@ impl Runs {
             algorithms,
             done: Vec::new(),
         };
-        let mut apart: BTreeSet<Collective> = BTreeSet::new();
+        // Collectives whose algorithms have launches of their own.
+        let mut apart: BTreeSet<Collective> = match flavour.switches() {
+            true => BTreeSet::new(),
+            false => effort.collectives.iter().copied().collect(),
+        };
         for round in 0..effort.rounds {
             if effort.channel {
                 step(&format!("round {}: messages", round + 1));
@@ -261,9 +265,8 @@ impl Measuring<'_> {
                 self.launch(journal, what, round).map_err(|failed| self.host.broken(failed))?;
                 continue;
             };
-            while let (false, Err(failed)) =
-                (pack.is_empty(), self.launch(journal, What::Forced(pack.clone()), round))
-            {
+            while !pack.is_empty() {
+                let Err(failed) = self.launch(journal, What::Forced(pack.clone()), round) else { break };
                 // The first algorithm without a time made the launch fail.
                 let culprit = pack.iter().find(|&&i| !has_all(&failed, &self.algorithms[i], self.effort));
                 let culprit = *culprit.unwrap_or(&pack[0]);

@@ -16,22 +16,45 @@ const BEGIN: &[u8] = b"{\"collective=";
 const OWN: &str = "algorithm=MPIR_Bcast_intra_binomial";
 const POSIX: &str = "algorithm=MPIDI_POSIX_mpi_bcast_release_gather";
 
-/// Parameters of a recursive exchange, as MPICH has them by default and so where one is forced.
+/// Parameters of a tree's shape that fit the topology of a network.
+macro_rules! topology {
+    () => {
+        "\"topo_overhead=200\":{},\"topo_diff_groups=2800\":{},\"topo_diff_switches=1900\":{},\"topo_same_switches=1600\":{}"
+    };
+}
+/// Parameters of a recursive exchange.
 const EXCHANGE: &str = "\"k=2\":{},\"single_phase_recv=0\":{}";
-/// Algorithms that a tree names with parameters. Those in [`UNSAID`] need more parameters than are measured here.
-const PARAMETERS: [(&str, &str); 6] = [
-    ("k_brucks", "\"k=2\":{}"),
-    ("k_dissemination", "\"k=2\":{}"),
-    ("recexch", EXCHANGE),
-    ("recexch_doubling", EXCHANGE),
-    ("recexch_halving", EXCHANGE),
-    ("k_reduce_scatter_allgather", EXCHANGE),
+/// Parameters of the algorithms that a tree names with some, as MPICH has them by default and so where one is forced.
+const PARAMETERS: [(Collective, &str, &str); 11] = [
+    (Collective::Allgather, "k_brucks", "\"k=2\":{}"),
+    (Collective::Allgather, "recexch_doubling", EXCHANGE),
+    (Collective::Allgather, "recexch_halving", EXCHANGE),
+    (Collective::Allreduce, "k_reduce_scatter_allgather", EXCHANGE),
+    (Collective::Allreduce, "recexch", EXCHANGE),
+    (Collective::Allreduce, "recursive_multiplying", "\"k=2\":{}"),
+    (
+        Collective::Allreduce,
+        "tree",
+        concat!(
+            "\"tree_type=kary\":{},\"k=2\":{},\"chunk_size=0\":{},\"buffer_per_child=0\":{},",
+            topology!()
+        ),
+    ),
+    (Collective::Alltoall, "k_brucks", "\"k=2\":{}"),
+    (Collective::Barrier, "k_dissemination", "\"k=2\":{}"),
+    (Collective::Barrier, "recexch", EXCHANGE),
+    (
+        Collective::Bcast,
+        "tree",
+        concat!("\"tree_type=kary\":{},\"k=2\":{},\"is_non_blocking=1\":{},", topology!()),
+    ),
 ];
-const UNSAID: [&str; 3] = ["tree", "pipelined_tree", "recursive_multiplying"];
+/// An algorithm that no rule names: a launch that forced it probably did not end by itself, once.
+const UNSAID: &str = "pipelined_tree";
 
 /// Returns whether rules can name an algorithm. CH4's shared memory is the library's own choice and needs no rule.
 pub(super) fn can_say(algorithm: &Algorithm) -> bool {
-    !UNSAID.contains(&algorithm.value.as_str()) && !mpich::is_shared(algorithm)
+    algorithm.value != UNSAID && !mpich::is_shared(algorithm)
 }
 
 pub(super) fn write(mpi: &Mpi, tables: &[&Table], script: &Path) -> Result<Written, HostError> {
@@ -145,7 +168,8 @@ fn said(collective: Collective, rule: &Rule, shipped: &str) -> String {
     let Some(choice) = &rule.choice else { return shipped.to_owned() };
     let name = collective.name();
     let name = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
-    let parameters = PARAMETERS.iter().find(|(n, _)| *n == choice.value).map_or("", |(_, p)| *p);
+    let parameters = PARAMETERS.iter().find(|(c, n, _)| (*c, *n) == (collective, &choice.value));
+    let parameters = parameters.map_or("", |(_, _, p)| *p);
     let ours = format!("{{\"algorithm=MPIR_{name}_intra_{}\":{{{parameters}}}}}", choice.value);
     match collective {
         Collective::Reduce | Collective::Allreduce => format!(
