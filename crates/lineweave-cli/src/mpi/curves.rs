@@ -58,6 +58,12 @@ impl Curves {
         }
     }
 
+    /// Returns the times of one launch alone, by its place among the launches.
+    pub fn launch(&self, place: usize) -> Curves {
+        let one = |(cell, times): (&Cell, &Vec<f64>)| Some((cell.clone(), vec![*times.get(place)?]));
+        Curves(self.0.iter().filter_map(one).collect())
+    }
+
     /// Adds one time of a launch.
     pub fn push(&mut self, cell: Cell, nanos: f64) {
         self.0.entry(cell).or_default().push(nanos);

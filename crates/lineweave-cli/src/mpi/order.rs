@@ -116,8 +116,12 @@ impl Order<'_> {
         journal.end();
         interrupt::keeps("nothing was kept");
         if runs.disturbed > 0 {
+            let left_out = match flavour.switches() {
+                true => "",
+                false => ", and left out where others of the same setting are there",
+            };
             session.out.warn(&format!(
-                "{} of {} launches were disturbed by other work, and left out where others of the same setting are there",
+                "{} of {} launches were disturbed by other work{left_out}",
                 runs.disturbed, runs.launches
             ));
         }

@@ -7,8 +7,8 @@
 //! except of those that a forced algorithm calls itself. Rounds go forwards and backwards, with the default at both ends. So it is also where
 //! a launch with all algorithms failed, to find the one that did.
 //!
-//! Each launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and it does not count where
-//! more other launches are left.
+//! Each launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and one with settings of its own does not count
+//! where others are left.
 
 use super::curves::CODE;
 use super::tasks::{
@@ -48,7 +48,7 @@ pub struct Setting {
 }
 
 /// All measurements of an MPI.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Runs {
     /// Times of the channel's tasks.
     pub channel: Curves,
@@ -131,7 +131,7 @@ impl Runs {
             }
         }
         let Measuring { done, algorithms, why, .. } = measuring;
-        Ok(Runs::of(done, &effort.collectives, algorithms, why))
+        Ok(Runs::of(done, flavour, &effort.collectives, algorithms, why))
     }
 
     /// Returns the number of launches for which [`Runs::measure`] calls `step`, if none fails.
@@ -154,6 +154,7 @@ impl Runs {
 
     fn of(
         done: Vec<Launch>,
+        flavour: Flavour,
         collectives: &[Collective],
         algorithms: Vec<Algorithm>,
         why: Vec<Option<String>>,
@@ -164,12 +165,13 @@ impl Runs {
             let all: Vec<(Vec<Line>, bool)> = done.iter().map(said).zip(disturbed.iter().copied()).collect();
             let all: Vec<_> = all.into_iter().filter(|(lines, _)| !lines.is_empty()).collect();
             let quiet = all.iter().filter(|(_, disturbed)| !disturbed).count();
+            // What is compared within a launch counts there, and the launches of a round stay together.
             for (lines, disturbed) in &all {
                 // Other work does not change the code.
                 let (code, times): (Vec<Line>, Vec<Line>) =
                     lines.iter().cloned().partition(|l| l.task.starts_with(CODE));
                 curves.add(&code);
-                if 2 * quiet <= all.len() || !disturbed {
+                if flavour.switches() || quiet == 0 || !disturbed {
                     curves.add(&times);
                 }
             }
@@ -374,7 +376,7 @@ mod tests {
             Launch { what: What::Together(Collective::Bcast, vec![0]), lines }
         };
         let done = vec![launch(100.0), launch(300.0), launch(120.0)];
-        let runs = Runs::of(done, &[Collective::Bcast], vec![algorithm], vec![None]);
+        let runs = Runs::of(done, Flavour::Mpich, &[Collective::Bcast], vec![algorithm], vec![None]);
         let times =
             |runs: &Runs| runs.settings[0].times.as_ref().unwrap().launches("bcast", 8).unwrap().to_vec();
         assert_eq!(times(&runs), [50.0, 150.0, 60.0]);

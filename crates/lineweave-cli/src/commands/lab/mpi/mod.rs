@@ -1,18 +1,20 @@
 //! `lineweave lab mpi`: an MPI's own channel, models fitted to it, and its collectives with each algorithm forced, predicted beside measured.
 
 mod predicted;
+mod predictors;
 mod report;
 
 use crate::commands::draw::svg;
 use crate::commands::tune::words;
 use crate::error::CliError;
 use crate::files::replace;
-use crate::mpi::{Flavour, HostError, Models, Order};
+use crate::mpi::{Flavour, HostError, Order};
 use crate::question::collective;
 use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::collective::Collective;
 use predicted::Study;
+use predictors::Predictors;
 use report::Report;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -69,11 +71,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             host.facts.version.chars().take(60).collect::<String>()
         ));
     }
-    let runs = order.measure(&host, flavour, &effort, forced, session)?.levelled();
-    let models = Models::fit(&runs.channel).ok_or_else(|| {
+    let raw = order.measure(&host, flavour, &effort, forced, session)?;
+    let models = Predictors::fit(raw).ok_or_else(|| {
         HostError::Nothing("messages have no times that a model can be fitted to".to_owned())
     })?;
+    let runs = models.raw.clone().levelled();
     let study = Study::of(&host.facts, &effort, &runs, &models, &unforced);
+    let models = models.all;
     let shown = Report { host: &host, flavour, runs: &runs, models: &models, study: &study };
     report::show(&shown, session)?;
     if let Some(file) = &arguments.output {

@@ -1,9 +1,8 @@
 //! The models' predictions for each algorithm beside its times, and the algorithm that the default is.
 
+use super::predictors::Predictors;
 use crate::mpi::code::same;
-use crate::mpi::{
-    lengths, whole, Algorithm, Cell, Curves, Effort, Facts, Models, Runs, Setting, CODE, MODELS,
-};
+use crate::mpi::{lengths, whole, Algorithm, Cell, Curves, Effort, Facts, Runs, Setting, CODE, MODELS};
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 use lineweave_lab::models::named::{name, Candidate, Stretch};
@@ -110,7 +109,13 @@ pub struct Study {
 
 impl Study {
     /// Compares the measured times with the predicted ones; of `unforced` there are predictions alone.
-    pub fn of(facts: &Facts, effort: &Effort, runs: &Runs, models: &Models, unforced: &[Algorithm]) -> Study {
+    pub fn of(
+        facts: &Facts,
+        effort: &Effort,
+        runs: &Runs,
+        models: &Predictors,
+        unforced: &[Algorithm],
+    ) -> Study {
         let (mut rows, mut absent, mut defaults) = (Vec::new(), Vec::new(), Vec::new());
         let row = |algorithm: &Algorithm, bytes: u64, measured_ns: Option<f64>| Row {
             collective: algorithm.collective,
@@ -119,9 +124,7 @@ impl Study {
             form: algorithm.form.map(|form| form.to_string()),
             bytes,
             measured_ns,
-            predicted_ns: algorithm
-                .form
-                .map_or([None; 3], |form| models.predict(algorithm.collective, form, facts.ranks, bytes)),
+            predicted_ns: models.predict(algorithm, facts.ranks, bytes, measured_ns),
         };
         for Setting { algorithm, times } in &runs.settings {
             let collective = algorithm.collective;
@@ -308,6 +311,7 @@ fn checked(named: &[Named], defaults: &[Default], runs: &Runs, ranks: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::Models;
     use lineweave_lab::models::Form;
 
     /// Checks a library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring
@@ -368,13 +372,14 @@ mod tests {
         }
         let runs = Runs { channel: timed, default, settings, launches: 3, disturbed: 0 };
         let facts = Facts { ranks: 4, nodes: 1, cpus: 4, version: String::new() };
-        let study = Study::of(&facts, &effort, &runs, &models, &[]);
+        let predictors = Predictors::fit(runs.clone()).unwrap();
+        let study = Study::of(&facts, &effort, &runs, &predictors, &[]);
         let all = study.errors.iter().find(|e| e.model == "tau-Lop" && e.collective.is_none()).unwrap();
         assert!((all.mean_relative - 0.02 / 1.02).abs() < 1e-6 && all.pairs == 12, "{all:?}");
         // The same library, if nothing were known of its settings: tau-Lop's predictions name its default all the same.
         let unforced: Vec<Algorithm> = runs.settings.iter().map(|s| s.algorithm.clone()).collect();
         let unknown = Runs { settings: Vec::new(), ..runs };
-        let unknown = Study::of(&facts, &effort, &unknown, &models, &unforced);
+        let unknown = Study::of(&facts, &effort, &unknown, &predictors, &unforced);
         assert!(unknown.rows.iter().all(|r| r.measured_ns.is_none()) && unknown.errors.is_empty());
         let names: Vec<(&str, &str)> = unknown.named.iter().map(|n| (n.by, n.algorithm.as_str())).collect();
         assert_eq!(names, [("tau-Lop", "binomial"), ("tau-Lop", "ring")]);
