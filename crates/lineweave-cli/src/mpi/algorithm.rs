@@ -42,6 +42,8 @@ pub struct Algorithm {
     pub form: Option<Form>,
     /// Collectives that the algorithm calls itself: they are not forced beside it.
     pub calls: &'static [Collective],
+    /// True if ranks send only copies of what the caller gave, false if only that itself; `None` if its form says which.
+    pub copies: Option<bool>,
     /// The shortest message that it takes, in bytes of doubles: a message that is scattered has an element for each rank.
     pub least: u64,
 }
@@ -73,7 +75,15 @@ pub(super) fn of_rows(
         let (name, value) = (name.to_owned(), value.to_owned());
         let scatters = matches!(form, Some(Form::Rabenseifner | Form::RabenseifnerReduce));
         let least = if scatters { 8 * ranks as u64 } else { 0 };
-        holds.holds(ranks).then_some(Algorithm { collective, name, value, form, calls: &[], least })
+        holds.holds(ranks).then_some(Algorithm {
+            collective,
+            name,
+            value,
+            form,
+            calls: &[],
+            copies: None,
+            least,
+        })
     };
     rows.into_iter().filter_map(algorithm).collect()
 }

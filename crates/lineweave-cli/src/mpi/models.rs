@@ -1,9 +1,9 @@
 //! Models of an MPI's channel, fitted to the times of its messages.
 
-use super::Curves;
+use super::{Algorithm, Curves};
 use lineweave_core::collective::Collective;
 use lineweave_lab::models::channel::{fit, Channel, Exchange, Timed};
-use lineweave_lab::models::{Call, Form, Published};
+use lineweave_lab::models::{Call, Published, Stage};
 
 /// The models, in the order of predictions.
 pub const MODELS: [&str; 3] = ["tau-Lop", "tau-Lop, written", "LogGP"];
@@ -51,13 +51,24 @@ impl Models {
         Some(Models { kept: timed("ring", "pingpong")?, written: timed("turn", "passing")? })
     }
 
-    /// Returns the predictions of a form by each of [`MODELS`]; that of written messages includes the copies within a rank's own memory.
-    pub fn predict(&self, collective: Collective, form: Form, ranks: usize, bytes: u64) -> [Option<f64>; 3] {
-        let whole = whole(collective, ranks, bytes);
+    /// Returns the predictions for an algorithm by each of [`MODELS`]: by tau-Lop of messages that are kept or written, as the stages of its form say, of
+    /// written messages alone, both with the copies within a rank's own memory, and by LogGP.
+    pub fn predict(&self, algorithm: &Algorithm, ranks: usize, bytes: u64) -> [Option<f64>; 3] {
+        let Some(form) = algorithm.form else { return [None; 3] };
+        let whole = whole(algorithm.collective, ranks, bytes);
         let call = Call { gamma: self.kept.gamma.as_ref(), ..Call::new(form, ranks, whole) };
-        let of = |model: &dyn Published| model.collective(&call).ok().map(|reading| reading.nanos);
         let own = self.written.own_copies(form, ranks, whole);
-        let written = of(&self.written.tau_lop).and_then(|ns| Some(ns + own?));
-        [of(&self.kept.tau_lop), written, of(&self.kept.loggp)]
+        let written =
+            self.written.tau_lop.collective(&call).ok().and_then(|reading| Some(reading.nanos + own?));
+        let loggp = self.kept.loggp.collective(&call).ok().map(|reading| reading.nanos);
+        let copied = if form.reduces_up() && algorithm.copies.is_none() { Some(0.0) } else { own };
+        let stage = |stage: &Stage| {
+            let kept = algorithm.copies.map_or(stage.kept, |copies| !copies);
+            let model = if kept { &self.kept.tau_lop } else { &self.written.tau_lop };
+            Some(model.cost(&model.way.stage(stage), &call).ok()?.nanos)
+        };
+        let stages = form.stages(ranks, whole).ok();
+        let sent: Option<f64> = stages.and_then(|stages| stages.iter().map(stage).sum());
+        [sent.and_then(|ns| Some(ns + copied?)), written, loggp]
     }
 }

@@ -69,6 +69,10 @@ pub(super) fn algorithms(collective: Collective, ranks: usize) -> Vec<Algorithm>
     for algorithm in all.iter_mut().filter(|_| collective != Collective::Allreduce) {
         algorithm.calls = &[Collective::Allreduce];
     }
+    // A rank's vector is copied before it is sent or folded.
+    for algorithm in all.iter_mut().filter(|_| collective == Collective::Reduce) {
+        algorithm.copies = Some(true);
+    }
     all
 }
 

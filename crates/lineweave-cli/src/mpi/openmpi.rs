@@ -94,6 +94,8 @@ pub(super) fn algorithms(mpi: &Mpi, collective: Collective, ranks: usize) -> Vec
             (Collective::Allgather, "1") => &[Collective::Bcast],
             _ => &[],
         };
+        // The allgather of two sends each rank's block from where the caller has it.
+        algorithm.copies = (collective == Collective::Allgather && algorithm.value == "6").then_some(false);
     }
     all
 }
@@ -131,7 +133,7 @@ pub(super) fn ruled() -> Variables {
 /// Returns the default of a collective, which can be forced where there are rules.
 pub(super) fn default_of(collective: Collective) -> Algorithm {
     let (name, value) = ("default".to_owned(), String::new());
-    Algorithm { collective, name, value, form: None, calls: &[], least: 0 }
+    Algorithm { collective, name, value, form: None, calls: &[], copies: None, least: 0 }
 }
 
 /// Returns the settings that force an algorithm.

@@ -368,6 +368,7 @@ mod tests {
             value: "6".into(),
             form: None,
             calls: &[],
+            copies: None,
             least: 0,
         };
         let launch = |ns: f64| {

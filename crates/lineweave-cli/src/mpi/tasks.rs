@@ -89,7 +89,15 @@ mod tests {
     use super::*;
 
     fn algorithm(collective: Collective, value: &str, calls: &'static [Collective]) -> Algorithm {
-        Algorithm { collective, name: value.into(), value: value.into(), form: None, calls, least: 0 }
+        Algorithm {
+            collective,
+            name: value.into(),
+            value: value.into(),
+            form: None,
+            calls,
+            copies: None,
+            least: 0,
+        }
     }
 
     #[test]

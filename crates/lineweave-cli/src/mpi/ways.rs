@@ -100,6 +100,7 @@ mod tests {
             value: "7".into(),
             form: None,
             calls: &[],
+            copies: None,
             least: 16,
         };
         let settings = Flavour::Openmpi.force(&algorithm);

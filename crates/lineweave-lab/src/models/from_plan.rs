@@ -278,6 +278,7 @@ fn stages(ranks: usize, messages: &[Message]) -> Vec<Stage> {
                 .unwrap_or(1) as u64,
             hop: messages.iter().map(|m| (m.to + ranks - m.from) % ranks).max().unwrap_or(0),
             times: 1,
+            kept: false,
         };
         match list.last_mut() {
             Some(last) if Stage { times: 1, ..*last } == stage => last.times += 1,

@@ -196,11 +196,23 @@ pub struct Stage {
     pub hop: usize,
     /// Number of such stages that follow each other.
     pub times: u64,
+    /// True if no sender writes these bytes in the course of a call: it sends what the caller gave, and neither what it received, nor folded, nor
+    /// copied. Lines that a receiver fetched before are still good then.
+    pub kept: bool,
 }
 
 impl Stage {
     fn new(messages: u64, bytes: u64, hop: u64) -> Stage {
-        Stage { messages, bytes, exchange: false, folded: 0, readers: 1, hop: hop as usize, times: 1 }
+        Stage {
+            messages,
+            bytes,
+            exchange: false,
+            folded: 0,
+            readers: 1,
+            hop: hop as usize,
+            times: 1,
+            kept: false,
+        }
     }
 }
 

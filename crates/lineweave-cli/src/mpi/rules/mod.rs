@@ -100,6 +100,7 @@ mod tests {
                 value: value.into(),
                 form: None,
                 calls: &[],
+                copies: None,
                 least: 0,
             })
         };

@@ -25,7 +25,7 @@ impl Form {
             false => Err(NoForm::Ranks { form: self, expected, ranks }),
         };
         let power = || must(ranks.is_power_of_two(), "a power of two");
-        let one = |bytes: u64| vec![Stage { times: p - 1, ..Stage::new(1, bytes, p - 1) }];
+        let one = |bytes: u64| vec![Stage { times: p - 1, kept: true, ..Stage::new(1, bytes, p - 1) }];
         let all = |bytes: u64, hop: u64| Stage { exchange: true, ..Stage::new(p, bytes, hop) };
         let around = |bytes: u64| vec![Stage { times: p - 1, ..all(bytes, 1) }];
         let doubling = || (0..height).map(|i| all(block << i, 1 << i)).collect::<Vec<_>>();
@@ -34,20 +34,31 @@ impl Form {
             (0..height).map(|i| Stage { folded: part(i), ..all(part(i), p >> (i + 1)) }).collect::<Vec<_>>()
         };
         let binomial = |bytes: u64| knomial(p, 2, bytes);
+        // Only leaves send what the caller gave.
         let upwards = |mut down: Vec<Stage>| {
             down.reverse();
+            down.iter_mut().enumerate().for_each(|(i, stage)| stage.kept = i == 0);
             down
+        };
+        let made = |mut stages: Vec<Stage>| {
+            stages.iter_mut().for_each(|stage| stage.kept = false);
+            stages
         };
         Ok(match self {
             Form::Cyclic | Form::OcBcast { .. } | Form::Plan => return Err(NoForm::Unplanned { form: self }),
             Form::FlatBcast => one(bytes),
             Form::BinomialBcast => binomial(bytes),
-            Form::Scatter => scatter(p, height, block),
+            Form::Scatter => {
+                let mut stages = scatter(p, height, block);
+                stages.iter_mut().take(1).for_each(|stage| stage.kept = true);
+                stages
+            }
             Form::DoublingAllgather => {
                 power()?;
                 doubling()
             }
-            Form::RingAllgather | Form::PairwiseAlltoall => around(block),
+            Form::RingAllgather => around(block),
+            Form::PairwiseAlltoall => around(block).into_iter().map(|s| Stage { kept: true, ..s }).collect(),
             Form::ScatterDoublingBcast => {
                 power()?;
                 [scatter(p, height, block), doubling()].concat()
@@ -75,9 +86,9 @@ impl Form {
             Form::TreeReduce { degree } => folding(upwards(tree(p, degree, bytes))),
             Form::RabenseifnerReduce => {
                 power()?;
-                [halving(), upwards(scatter(p, height, block))].concat()
+                [halving(), made(upwards(scatter(p, height, block)))].concat()
             }
-            Form::ReduceBcast => [folding(upwards(binomial(bytes))), binomial(bytes)].concat(),
+            Form::ReduceBcast => [folding(upwards(binomial(bytes))), made(binomial(bytes))].concat(),
             Form::BruckAllgather => {
                 (0..height).map(|i| all(block * (1 << i).min(p - (1 << i)), 1 << i)).collect()
             }
@@ -86,7 +97,7 @@ impl Form {
                 let pairs = Stage { times: p / 2 - 1, ..all(2 * block, 1) };
                 [all(block, 1), pairs].into_iter().filter(|s| s.times > 0).collect()
             }
-            Form::GatherBcast => [one(block), binomial(bytes)].concat(),
+            Form::GatherBcast => [one(block), made(binomial(bytes))].concat(),
             // In stage i go the blocks whose distance has bit i.
             Form::BruckAlltoall => {
                 let far = |i: u32| (0..p).filter(|d| d >> i & 1 == 1).count() as u64;
@@ -95,6 +106,14 @@ impl Form {
             Form::FlatBarrier => vec![Stage { times: 2 * (p - 1), ..Stage::new(1, 0, p - 1) }],
             Form::DoubleRingBarrier => vec![Stage { times: 2 * p, ..Stage::new(1, 0, 1) }],
         })
+    }
+
+    /// Returns whether ranks reduce up a tree: libraries may fold what they receive and what the caller gave into a third buffer, and copy nothing.
+    pub fn reduces_up(self) -> bool {
+        matches!(
+            self,
+            Form::FlatReduce | Form::BinomialReduce | Form::KnomialReduce { .. } | Form::TreeReduce { .. }
+        )
     }
 
     /// Returns the bytes that the rank which copies most copies within its own memory: its own block or vector from what it gives to what it
@@ -151,7 +170,10 @@ fn knomial(p: u64, radix: usize, bytes: u64) -> Vec<Stage> {
     let mut have = 1;
     while have < p {
         list.extend(
-            (1..k).map(|j| j * have).take_while(|&d| d < p).map(|d| Stage::new(have.min(p - d), bytes, d)),
+            (1..k)
+                .map(|j| j * have)
+                .take_while(|&d| d < p)
+                .map(|d| Stage { kept: have == 1, ..Stage::new(have.min(p - d), bytes, d) }),
         );
         have = have.saturating_mul(k);
     }
@@ -168,7 +190,7 @@ fn tree(p: u64, degree: usize, bytes: u64) -> Vec<Stage> {
         for j in 1..=g {
             let messages = parents.clone().filter(|v| g * v + j < p).count() as u64;
             if messages > 0 {
-                list.push(Stage::new(messages, bytes, first * (g - 1) + j));
+                list.push(Stage { kept: first == 0, ..Stage::new(messages, bytes, first * (g - 1) + j) });
             }
         }
         first += width;
@@ -195,6 +217,20 @@ mod tests {
         assert_eq!(counts(Form::BruckAlltoall, 6, 60), [(6, 30, 1), (6, 20, 1), (6, 20, 1)]);
         assert_eq!(counts(Form::RabenseifnerReduce, 4, 64), [(4, 32, 1), (4, 16, 1), (2, 16, 1), (1, 32, 1)]);
         assert!(Form::NeighbourAllgather.stages(5, 5).is_err());
+    }
+
+    #[test]
+    fn only_what_the_caller_gave_is_kept() {
+        let kept = |form: Form| form.stages(8, 64).unwrap().iter().map(|s| s.kept).collect::<Vec<_>>();
+        assert_eq!(kept(Form::BinomialBcast), [true, false, false]);
+        assert_eq!(kept(Form::TreeBcast { degree: 2 }), [true, true, false, false, false]);
+        assert_eq!(kept(Form::BinomialReduce), [true, false, false]);
+        assert_eq!(kept(Form::ReduceBcast), [true, false, false, false, false, false]);
+        assert_eq!(kept(Form::Scatter), [true, false, false]);
+        // Ranks get their own blocks again, so that even the root has written what it sends.
+        assert_eq!(kept(Form::ScatterRingBcast), [false; 4]);
+        assert_eq!((kept(Form::PairwiseAlltoall), kept(Form::RingAllgather)), (vec![true], vec![false]));
+        assert_eq!(kept(Form::GatherBcast), [true, false, false, false]);
     }
 
     /// Every rank but the root is informed once, whatever the tree; what is reduced is folded as often.

@@ -73,7 +73,8 @@ impl Way {
         match form {
             _ if ranks <= 1 => Ok(Transfers::none()),
             Form::TwoSegmentTree { degree } => Ok(pipeline::tree(ranks, degree, k, s)),
-            Form::FlatBcast => {
+            // Messages that are one transfer have no buffer that the root fills for all.
+            Form::FlatBcast if self.transfers > 1 => {
                 let readers = ranks as u64 - 1;
                 let both = Transfers::one(s, readers + 1).times(k - 1);
                 Ok(Transfers::one(s, 1).then(&both).then(&Transfers::one(s, readers)))

@@ -25,7 +25,7 @@ pub struct Row {
     pub bytes: u64,
     /// Time from the arrival of the last rank to the departure of the last; `None` where it cannot be forced.
     pub measured_ns: Option<f64>,
-    /// The predictions by tau-Lop, by tau-Lop of written messages with own copies, and by LogGP.
+    /// The predictions by tau-Lop, by tau-Lop as if senders had written all messages, and by LogGP.
     pub predicted_ns: [Option<f64>; 3],
 }
 
@@ -314,18 +314,23 @@ mod tests {
     use crate::mpi::Models;
     use lineweave_lab::models::Form;
 
+    fn algorithm(name: &str, form: Form) -> Algorithm {
+        let (collective, name, value) = (Collective::Bcast, name.to_owned(), "1".to_owned());
+        Algorithm { collective, name, value, form: Some(form), calls: &[], copies: None, least: 0 }
+    }
+
     /// Checks a library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring
     /// beyond.
     #[test]
     fn a_library_of_known_parameters_is_predicted_and_named() {
-        let transfer = |bytes: u64, tau: u64| (500.0 + 0.1 * bytes as f64) * (1.0 + 0.1 * (tau - 1) as f64);
+        let transfer = |bytes: u64, tau: u64| (500.0 + 0.1 * bytes as f64) * (1.0 + 0.02 * (tau - 1) as f64);
         let mut timed = Curves::default();
         for bytes in std::iter::once(0).chain((3..=22).map(|i| 1u64 << i)) {
             timed.push(Cell::new("pingpong", bytes), transfer(bytes, 1));
-            timed.push(Cell::new("passing", bytes), 2.0 * transfer(bytes, 1));
+            timed.push(Cell::new("passing", bytes), 1.2 * transfer(bytes, 1));
             for tau in [2, 4] {
                 timed.push(Cell::new(&format!("ring{tau}"), bytes), transfer(bytes, tau));
-                timed.push(Cell::new(&format!("turn{tau}"), bytes), 2.0 * transfer(bytes, tau));
+                timed.push(Cell::new(&format!("turn{tau}"), bytes), 1.2 * transfer(bytes, tau));
             }
         }
         timed.push(Cell::new("copy4", 8), 1.0);
@@ -342,7 +347,7 @@ mod tests {
             environment: Vec::new(),
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
-        let time = |form: Form, bytes| models.predict(Collective::Bcast, form, 4, bytes)[0].unwrap();
+        let time = |form: Form, bytes| models.predict(&algorithm("", form), 4, bytes)[0].unwrap();
         let mut default = Curves::default();
         // Waits in the code of each, at the lengths at which it is the default.
         let code = |curves: &mut Curves, bytes, algorithm: f64| {
@@ -354,16 +359,7 @@ mod tests {
             let mut times = Curves::default();
             effort.bytes.iter().for_each(|&b| code(&mut times, b, if name == "ring" { 3.0 } else { 2.0 }));
             effort.bytes.iter().for_each(|&b| times.push(Cell::new("bcast", b), 1.02 * time(form, b)));
-            let collective = Collective::Bcast;
-            let algorithm = Algorithm {
-                collective,
-                name: name.into(),
-                value: "1".into(),
-                form: Some(form),
-                calls: &[],
-                least: 0,
-            };
-            Setting { algorithm, times: Ok(times) }
+            Setting { algorithm: algorithm(name, form), times: Ok(times) }
         };
         let settings: Vec<Setting> = forms.map(setting).into();
         for &bytes in &effort.bytes {
@@ -383,8 +379,15 @@ mod tests {
         assert!(unknown.rows.iter().all(|r| r.measured_ns.is_none()) && unknown.errors.is_empty());
         let names: Vec<(&str, &str)> = unknown.named.iter().map(|n| (n.by, n.algorithm.as_str())).collect();
         assert_eq!(names, [("tau-Lop", "binomial"), ("tau-Lop", "ring")]);
-        let written =
-            study.rows.iter().all(|r| r.predicted_ns[1].unwrap() > 1.9 * r.predicted_ns[0].unwrap());
+        // In a tree the root sends what the caller gave; after a scatter all have been written.
+        let written = study.rows.iter().all(|r| {
+            let ratio = r.predicted_ns[1].unwrap() / r.predicted_ns[0].unwrap();
+            if r.algorithm == "ring" {
+                (ratio - 1.0).abs() < 1e-9
+            } else {
+                (1.05..1.2).contains(&ratio)
+            }
+        });
         assert!(written);
         assert!(
             study.checked.iter().all(|c| (c.right, c.wrong, c.undecided) == (6, 0, 0)),

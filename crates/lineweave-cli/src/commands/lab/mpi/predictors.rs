@@ -34,8 +34,7 @@ impl Predictors {
         bytes: u64,
         measured_ns: Option<f64>,
     ) -> [Option<f64>; 3] {
-        let Some(form) = algorithm.form else { return [None; 3] };
-        let predict = |models: &Models| models.predict(algorithm.collective, form, ranks, bytes);
+        let predict = |models: &Models| models.predict(algorithm, ranks, bytes);
         let setting = self.raw.settings.iter().find(|s| s.algorithm == *algorithm);
         let times = setting.and_then(|s| s.times.as_ref().ok()?.launches(algorithm.collective.name(), bytes));
         let (Some(times), Some(measured_ns)) =
@@ -75,19 +74,19 @@ mod tests {
                 .for_each(|(task, bytes, nanos)| channel.push(Cell::new(task, bytes), slow * nanos));
         }
         let models = Models::fit(&channel.launch(0)).unwrap();
-        let (collective, form) = (Collective::Bcast, Form::BinomialBcast);
-        let right = models.predict(collective, form, 2, 4096)[0].unwrap();
+        let algorithm = Algorithm {
+            collective: Collective::Bcast,
+            name: "a".into(),
+            value: "1".into(),
+            form: Some(Form::BinomialBcast),
+            calls: &[],
+            copies: None,
+            least: 0,
+        };
+        let right = models.predict(&algorithm, 2, 4096)[0].unwrap();
         let mut times = Curves::default();
         // The collective takes twice what its messages predict, and by chance the slow round is the median of other launches.
         slowness.iter().for_each(|slow| times.push(Cell::new("bcast", 4096), 2.0 * slow * right));
-        let algorithm = Algorithm {
-            collective,
-            name: "a".into(),
-            value: "1".into(),
-            form: Some(form),
-            calls: &[],
-            least: 0,
-        };
         let settings = vec![Setting { algorithm: algorithm.clone(), times: Ok(times) }];
         let raw = Runs { channel, default: Curves::default(), settings, launches: 6, disturbed: 0 };
         let predictors = Predictors::fit(raw).unwrap();

@@ -135,7 +135,7 @@ fn slower(best: &Best, curves: &Curves, choice: &Choice, runs: &Runs) -> bool {
 
 /// Returns the time that tau-Lop predicts for an algorithm.
 fn predicted(models: Option<&Models>, algorithm: &Algorithm, ranks: usize, bytes: u64) -> Option<f64> {
-    models?.predict(algorithm.collective, algorithm.form?, ranks, bytes)[0]
+    models?.predict(algorithm, ranks, bytes)[0]
 }
 
 /// Returns the fastest but this algorithm, and its time.
@@ -210,7 +210,15 @@ mod tests {
 
     fn algorithm(name: &str) -> Algorithm {
         let collective = Collective::Bcast;
-        Algorithm { collective, name: name.into(), value: name.into(), form: None, calls: &[], least: 0 }
+        Algorithm {
+            collective,
+            name: name.into(),
+            value: name.into(),
+            form: None,
+            calls: &[],
+            copies: None,
+            least: 0,
+        }
     }
 
     fn curves(times: &[(u64, &[f64])]) -> Curves {

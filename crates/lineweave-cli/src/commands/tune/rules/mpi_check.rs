@@ -178,7 +178,15 @@ mod tests {
 
     fn algorithm(value: &str) -> Algorithm {
         let (name, value) = (format!("name {value}"), value.to_owned());
-        Algorithm { collective: Collective::Bcast, name, value, form: None, calls: &[], least: 0 }
+        Algorithm {
+            collective: Collective::Bcast,
+            name,
+            value,
+            form: None,
+            calls: &[],
+            copies: None,
+            least: 0,
+        }
     }
 
     /// Returns the runs of a launch: the default's time, and those of algorithms by their values.
