@@ -1,4 +1,4 @@
-//! What `channel.c` is asked for in a launch.
+//! The tasks that `channel.c` is asked for in a launch.
 
 use super::{Algorithm, Effort, Flavour};
 use crate::script::Variables;
