@@ -1,5 +1,6 @@
 //! `lineweave lab mpi`: an MPI's own channel, models fitted to it, and its collectives with each algorithm forced, predicted beside measured.
 
+mod errors;
 mod predicted;
 mod predictors;
 mod report;

@@ -1,49 +1,13 @@
 //! The models' predictions for each algorithm beside its times, and the algorithm that the default is.
 
-use super::predictors::Predictors;
+use super::errors::{errors, Wrong};
+use super::predictors::{Predictors, Row};
 use crate::mpi::code::same;
 use crate::mpi::{lengths, whole, Algorithm, Cell, Curves, Effort, Facts, Runs, Setting, CODE, MODELS};
 use lineweave_core::collective::Collective;
-use lineweave_lab::models::error::{mean_proportional, mean_relative};
+use lineweave_lab::models::error::mean_relative;
 use lineweave_lab::models::named::{name, Candidate, Stretch};
 use serde::Serialize;
-
-/// The lengths for which tau-Lop's mean error was published: messages, not barriers.
-const LONG: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
-
-/// One algorithm at one length. Printed as `lab-mpi-algorithm` by `lineweave lab mpi`; for an MPI whose settings are not known, one closed form.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Row {
-    pub collective: Collective,
-    /// The library's name of the algorithm.
-    pub algorithm: String,
-    /// The value that the setting takes for it; empty where it is a form that cannot be forced.
-    pub value: String,
-    /// The closed form that predicts the time, if there is one.
-    pub form: Option<String>,
-    /// Length of the message or of a block.
-    pub bytes: u64,
-    /// Time from the arrival of the last rank to the departure of the last; `None` where it cannot be forced.
-    pub measured_ns: Option<f64>,
-    /// The predictions by tau-Lop, by tau-Lop as if senders had written all messages, and by LogGP.
-    pub predicted_ns: [Option<f64>; 3],
-}
-
-/// The errors of a model. Printed as `lab-mpi-error` by `lineweave lab mpi`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Wrong {
-    pub model: &'static str,
-    /// The collective; `None` for all together.
-    pub collective: Option<Collective>,
-    pub from_bytes: u64,
-    pub to_bytes: u64,
-    /// Number of pairs of a measured and a predicted time.
-    pub pairs: usize,
-    /// Mean of |measured - predicted| / measured.
-    pub mean_relative: f64,
-    /// Mean of the greater over the less.
-    pub mean_proportional: f64,
-}
 
 /// A range of lengths at which the default is one algorithm. Printed as `lab-mpi-named` by `lineweave lab mpi`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -166,34 +130,6 @@ impl Study {
     }
 }
 
-fn errors(rows: &[Row], collectives: &[Collective]) -> Vec<Wrong> {
-    let (least, most) = (rows.iter().map(|r| r.bytes).min(), rows.iter().map(|r| r.bytes).max());
-    let all = least.unwrap_or(0)..=most.unwrap_or(0);
-    let mut list = Vec::new();
-    for (i, model) in MODELS.into_iter().enumerate() {
-        let kinds = [(None, all.clone()), (None, LONG)];
-        let by = collectives.iter().map(|&c| (Some(c), all.clone()));
-        for (collective, lengths) in kinds.into_iter().chain(by) {
-            let of =
-                |row: &&Row| collective.is_none_or(|c| row.collective == c) && lengths.contains(&row.bytes);
-            let pairs: Vec<(f64, f64)> =
-                rows.iter().filter(of).filter_map(|r| Some((r.measured_ns?, r.predicted_ns[i]?))).collect();
-            if let (Some(relative), Some(proportional)) = (mean_relative(&pairs), mean_proportional(&pairs)) {
-                list.push(Wrong {
-                    model,
-                    collective,
-                    from_bytes: *lengths.start(),
-                    to_bytes: *lengths.end(),
-                    pairs: pairs.len(),
-                    mean_relative: relative,
-                    mean_proportional: proportional,
-                });
-            }
-        }
-    }
-    list
-}
-
 /// Returns the algorithm that a collective's default is: once by the times of forced algorithms, once by tau-Lop's.
 fn named(collective: Collective, defaults: &[Default], rows: &[Row]) -> Vec<Named> {
     let curve: Vec<&Default> = defaults.iter().filter(|d| d.collective == collective).collect();
@@ -267,7 +203,7 @@ fn by_code(collective: Collective, defaults: &[Default], runs: &Runs) -> Vec<Nam
             forced.iter().find(|s| s.algorithm.name == named.algorithm).and_then(|s| s.times.as_ref().ok());
         let pair = |d: &Default| Some((d.measured_ns, times?.at(collective.name(), d.bytes)?));
         let pairs: Vec<(f64, f64)> =
-            defaults.iter().filter(|d| named.covers(collective, d.bytes)).filter_map(pair).collect();
+            defaults.iter().filter(|d| named.covers(d.collective, d.bytes)).filter_map(pair).collect();
         named.error = mean_relative(&pairs).unwrap_or(0.0);
     }
     list
@@ -374,7 +310,7 @@ mod tests {
         assert!((all.mean_relative - 0.02 / 1.02).abs() < 1e-6 && all.pairs == 12, "{all:?}");
         // The same library, if nothing were known of its settings: tau-Lop's predictions name its default all the same.
         let unforced: Vec<Algorithm> = runs.settings.iter().map(|s| s.algorithm.clone()).collect();
-        let unknown = Runs { settings: Vec::new(), ..runs };
+        let unknown = Runs { settings: Vec::new(), ..runs.clone() };
         let unknown = Study::of(&facts, &effort, &unknown, &predictors, &unforced);
         assert!(unknown.rows.iter().all(|r| r.measured_ns.is_none()) && unknown.errors.is_empty());
         let names: Vec<(&str, &str)> = unknown.named.iter().map(|n| (n.by, n.algorithm.as_str())).collect();
@@ -402,6 +338,14 @@ mod tests {
                 .map(|n| (n.algorithm.as_str(), n.to_bytes))
                 .collect();
             assert_eq!(found, [("binomial", 4096), ("ring", 1 << 22)], "{by}");
+        }
+        // The error of a name by code is of its own collective, whatever another one takes at these lengths.
+        let mut other = runs.clone();
+        effort.bytes.iter().for_each(|&bytes| other.default.push(Cell::new("reduce", bytes), 1.0));
+        let both = Effort { collectives: vec![Collective::Bcast, Collective::Reduce], ..effort.clone() };
+        let study = Study::of(&facts, &both, &other, &predictors, &[]);
+        for named in study.named.iter().filter(|n| n.by == "code") {
+            assert!((named.error - 0.02).abs() < 1e-9, "{named:?}");
         }
     }
 }

@@ -1,7 +1,27 @@
-//! The models of an MPI's channel, fitted to all rounds and to each.
+//! Predictions for algorithms, by models of an MPI's channel that are fitted to all rounds and to each.
 
 use crate::bench::mpi::median;
 use crate::mpi::{Algorithm, Models, Runs};
+use lineweave_core::collective::Collective;
+use serde::Serialize;
+
+/// One algorithm at one length. Printed as `lab-mpi-algorithm` by `lineweave lab mpi`; for an MPI whose settings are not known, one closed form.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    pub collective: Collective,
+    /// The library's name of the algorithm.
+    pub algorithm: String,
+    /// The value that the setting takes for it; empty where it is a form that cannot be forced.
+    pub value: String,
+    /// The closed form that predicts the time, if there is one.
+    pub form: Option<String>,
+    /// Length of the message or of a block.
+    pub bytes: u64,
+    /// Time from the arrival of the last rank to the departure of the last; `None` where it cannot be forced.
+    pub measured_ns: Option<f64>,
+    /// The predictions by tau-Lop, by tau-Lop as if senders had written all messages, and by LogGP.
+    pub predicted_ns: [Option<f64>; 3],
+}
 
 /// Models of the channel, and the launches to which they are fitted.
 pub struct Predictors {
@@ -55,7 +75,6 @@ impl Predictors {
 mod tests {
     use super::*;
     use crate::mpi::{Cell, Curves, Setting};
-    use lineweave_core::collective::Collective;
     use lineweave_lab::models::Form;
 
     /// Checks three rounds, of which the last takes three times as long altogether.

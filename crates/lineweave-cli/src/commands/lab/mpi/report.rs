@@ -1,6 +1,8 @@
 //! Tables, JSON objects and the drawing of `lineweave lab mpi`.
 
-use super::predicted::{Checked, Named, Row, Study, Wrong};
+use super::errors::Wrong;
+use super::predicted::{Checked, Named, Study};
+use super::predictors::Row;
 use crate::curve::curve;
 use crate::error::CliError;
 use crate::mpi::{Flavour, Host, Models, Runs, MODELS};
