@@ -27,7 +27,11 @@ pub fn in_turns(
     both
 }
 
-/// Returns the collectives that are faster with these variables than by default: on the geometric mean of their lengths, and slower at none.
+/// A collective that is slower at some length keeps its settings where its geometric mean is below this.
+const WORTH: f64 = 0.9;
+
+/// Returns the collectives that are faster with these variables than by default: on the geometric mean of their lengths, and slower at none unless the gain at others
+/// is worth it.
 pub fn faster(
     host: &Host,
     effort: &Effort,
@@ -41,7 +45,8 @@ pub fn faster(
             .map(|bytes| Cell::new(collective.name(), bytes))
             .collect();
         let compared = check::compared(&cells, &default, &ruled);
-        check::mean(&compared) < 1.0 && check::slower(&compared) == 0
+        let most = if check::slower(&compared) == 0 { 1.0 } else { WORTH };
+        check::mean(&compared) < most
     };
     Ok(effort.collectives.iter().copied().filter(is).collect())
 }
