@@ -36,7 +36,7 @@ pub struct Algorithm {
     pub collective: Collective,
     /// The library's name of the algorithm.
     pub name: String,
-    /// The value that the setting takes for it; empty for the library's default, forced.
+    /// The value that the setting takes for it; empty for a library's default, forced, and for a form that cannot be forced.
     pub value: String,
     /// The closed form of its messages, if it has one.
     pub form: Option<Form>,

@@ -40,7 +40,8 @@ impl Form {
             down.iter_mut().enumerate().for_each(|(i, stage)| stage.kept = i == 0);
             down
         };
-        let made = |mut stages: Vec<Stage>| {
+        // The root has received or folded what it then sends.
+        let written = |mut stages: Vec<Stage>| {
             stages.iter_mut().for_each(|stage| stage.kept = false);
             stages
         };
@@ -86,9 +87,9 @@ impl Form {
             Form::TreeReduce { degree } => folding(upwards(tree(p, degree, bytes))),
             Form::RabenseifnerReduce => {
                 power()?;
-                [halving(), made(upwards(scatter(p, height, block)))].concat()
+                [halving(), written(upwards(scatter(p, height, block)))].concat()
             }
-            Form::ReduceBcast => [folding(upwards(binomial(bytes))), made(binomial(bytes))].concat(),
+            Form::ReduceBcast => [folding(upwards(binomial(bytes))), written(binomial(bytes))].concat(),
             Form::BruckAllgather => {
                 (0..height).map(|i| all(block * (1 << i).min(p - (1 << i)), 1 << i)).collect()
             }
@@ -97,7 +98,7 @@ impl Form {
                 let pairs = Stage { times: p / 2 - 1, ..all(2 * block, 1) };
                 [all(block, 1), pairs].into_iter().filter(|s| s.times > 0).collect()
             }
-            Form::GatherBcast => [one(block), made(binomial(bytes))].concat(),
+            Form::GatherBcast => [one(block), written(binomial(bytes))].concat(),
             // In stage i go the blocks whose distance has bit i.
             Form::BruckAlltoall => {
                 let far = |i: u32| (0..p).filter(|d| d >> i & 1 == 1).count() as u64;
