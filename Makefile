@@ -20,7 +20,7 @@ run: ## measure this machine, choose plans for it, run them: predicted beside me
 	target/release/lineweave bench barrier bcast allreduce --quick --bytes 8,1MiB --team processes
 
 test: setup ## every check, ending with "N passed, N failed"
-	@echo "make test: some 20 minutes on 2 CPUs, and 10 more where nothing is built yet"
+	@echo "make test: some 15 minutes on 2 CPUs, and 7 more where nothing is built yet"
 	scripts/test
 
 test-core: setup ## of these: plans, algorithms, models, simulation, papers
