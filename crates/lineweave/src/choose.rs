@@ -3,18 +3,17 @@
 
 mod choice_override;
 mod selector;
-mod classes;
+mod request;
 mod process_cache;
-mod once;
+mod stores;
 mod prove;
 mod peer_access;
 mod resolved;
 mod lru;
+mod plan_cache;
 mod single_flight;
 mod record;
-mod uneven_counts;
 mod proven;
-mod uneven;
 mod planner;
 mod background;
 mod provisional;
@@ -22,11 +21,11 @@ mod provisional;
 pub use choice_override::ChoiceOverride;
 pub(crate) use peer_access::PeerAccess;
 pub use planner::Planner;
-pub(crate) use proven::{Key, Proven};
+pub(crate) use proven::{Proven, WindowRun};
 pub(crate) use record::{Proofs, Proved};
-pub(crate) use resolved::{PlanSequence, ResolvedCall};
+pub(crate) use request::{Lengths, PlanRequest};
+pub(crate) use resolved::{CachedPlans, PlanSequence, ResolvedCall, UnevenSequence};
 pub(crate) use selector::{PlanBudget, PlanSelector};
-pub(crate) use uneven_counts::{CountVector, Prepared, WindowRun};
 
 use lineweave_core::collective::Collective;
 

@@ -37,7 +37,7 @@ pub(super) struct Page([u64; 512]);
 type Subject = (Collective, usize, usize, Vec<usize>, Way, Option<DataPath>);
 
 /// The preparation of a named algorithm.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Ready {
     /// Calls run it.
     Choice(ChoiceOverride),
@@ -134,8 +134,8 @@ impl Bench {
         if let Some(Ready::Choice(choice)) = &adopted {
             comm.adopt(choice);
         }
-        let plan = match adopted {
-            Some(Ready::Plan(plan)) => Some(plan),
+        let plan = match &adopted {
+            Some(Ready::Plan(plan)) => Some(*plan),
             Some(Ready::Choice(_)) | None => None,
         };
         let budget = comm.wait_budget();
@@ -173,7 +173,7 @@ impl Bench {
         let Trial { collective, bytes, root, .. } = *trial;
         let key = (collective, bytes, root, trial.lengths.clone(), way.clone(), trial.path);
         if let Some(ready) = self.prepared.get(&key) {
-            return Ok(*ready);
+            return Ok(ready.clone());
         }
         let refuse = |e: &dyn std::fmt::Display| Refused::Trial(e.to_string());
         let algorithm = algorithm::find(collective, &way.algorithm).map_err(|e| refuse(&e))?;
@@ -188,7 +188,7 @@ impl Bench {
             let plan = algorithm.plan(&question.window(bytes), &way.params).map_err(|e| refuse(&e))?;
             Ready::Plan(comm.prepare(&plan).map_err(|e| refuse(&e))?)
         };
-        self.prepared.insert(key, ready);
+        self.prepared.insert(key, ready.clone());
         Ok(ready)
     }
 

@@ -1,6 +1,6 @@
 //! Choices that are made beside the calls of one communicator, and the thread that makes them.
 
-use super::proven::Key;
+use super::request::PlanRequest;
 use crate::affinity;
 use std::collections::{HashSet, VecDeque};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -12,7 +12,7 @@ pub(super) struct PendingChoices {
     /// True if calls may run provisional plans.
     pub on: bool,
     /// Size classes whose chosen plans cannot be cut, so that each length has its own.
-    pub without_plans: HashSet<Key>,
+    pub without_plans: HashSet<PlanRequest>,
     pub background: Background,
 }
 
@@ -23,10 +23,10 @@ impl PendingChoices {
     }
 }
 
-/// Chooses and proves the plans of a key.
-type Make = dyn Fn(&Key) + Send;
+/// Chooses and proves the plans of a request.
+type Make = dyn Fn(&PlanRequest) + Send;
 
-/// Keys whose plans are to be chosen, in their order, and the thread that chooses them: it is started for a first key, and ends when none is left.
+/// Requests whose plans are to be chosen, in their order, and the thread that chooses them: it is started for a first one, and ends when none is left.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     queue: Arc<Mutex<Queue>>,
@@ -35,7 +35,7 @@ pub(super) struct Background {
 #[derive(Debug, Default)]
 struct Queue {
     /// The first one is being chosen for while the thread runs.
-    keys: VecDeque<Key>,
+    requests: VecDeque<PlanRequest>,
     runs: bool,
     /// True if choosing panicked. Calls choose by themselves from then on, so that theirs is the panic.
     panicked: bool,
@@ -47,79 +47,79 @@ impl Background {
         queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the plans of a key chosen and proved, by what `maker` returns if a thread is to be started, unless that is under way. Returns false where no
+    /// Has the plans of a request chosen and proved, by what `maker` returns if a thread is to be started, unless that is under way. Returns false where no
     /// thread can be started, or choosing panicked.
-    pub fn plan(&self, key: Key, maker: impl FnOnce() -> Box<Make>) -> bool {
+    pub fn plan(&self, request: PlanRequest, maker: impl FnOnce() -> Box<Make>) -> bool {
         let mut queue = Background::lock(&self.queue);
         if queue.panicked {
             return false;
         }
-        if !queue.keys.contains(&key) {
-            queue.keys.push_back(key);
+        if !queue.requests.contains(&request) {
+            queue.requests.push_back(request);
         }
         if !queue.runs {
             let (make, shared) = (maker(), Arc::downgrade(&self.queue));
             let thread = std::thread::Builder::new().name("lineweave-plan".into());
             queue.runs = thread.spawn(move || Background::run(&shared, &make)).is_ok();
             if !queue.runs {
-                queue.keys.clear();
+                queue.requests.clear();
             }
         }
         queue.runs
     }
 
-    /// Chooses for one key after the other, until none is left or the communicator is gone.
+    /// Chooses for one request after the other, until none is left or the communicator is gone.
     fn run(queue: &Weak<Mutex<Queue>>, make: &Make) {
         // The thread that started it may be a rank's and bound to its CPU.
         affinity::unpin();
         // Ranks that it takes a CPU from get it back soon.
         #[cfg(not(loom))]
         crate::time_slice::shorten();
-        while let Some(key) = queue.upgrade().and_then(|queue| Background::lock(&queue).first()) {
-            let panicked = catch_unwind(AssertUnwindSafe(|| make(&key))).is_err();
+        while let Some(request) = queue.upgrade().and_then(|queue| Background::lock(&queue).first()) {
+            let panicked = catch_unwind(AssertUnwindSafe(|| make(&request))).is_err();
             let Some(queue) = queue.upgrade() else { return };
             let mut queue = Background::lock(&queue);
-            queue.keys.retain(|other| *other != key);
+            queue.requests.retain(|other| *other != request);
             queue.panicked |= panicked;
         }
     }
 }
 
 impl Queue {
-    /// Returns the key to choose for, or notes that the thread ends.
-    fn first(&mut self) -> Option<Key> {
-        let key = self.keys.front().copied();
-        self.runs = key.is_some();
-        key
+    /// Returns the request to choose for, or notes that the thread ends.
+    fn first(&mut self) -> Option<PlanRequest> {
+        let request = self.requests.front().cloned();
+        self.runs = request.is_some();
+        request
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::prove::tests::key;
+    use super::super::prove::tests::request;
     use super::*;
     use lineweave_core::collective::Collective;
     use std::sync::mpsc;
 
     #[test]
-    fn keys_are_chosen_for_one_after_the_other_and_none_after_a_panic() {
+    fn requests_are_chosen_for_one_after_the_other_and_none_after_a_panic() {
         let background = Background::default();
         let (chose, chosen) = mpsc::channel();
-        let keys = [1000, 2000, 3000].map(|bytes| key(Collective::Bcast, bytes, 1));
-        let plan = |key| {
+        let requests = [1000, 2000, 3000].map(|bytes| request(Collective::Bcast, bytes, 1));
+        let plan = |request: &PlanRequest| {
             let chose = chose.clone();
-            background.plan(key, || {
-                Box::new(move |key| {
-                    chose.send(*key).expect("the test hears");
-                    assert!(key.bytes < 3000, "a panic of the test");
+            background.plan(request.clone(), || {
+                Box::new(move |request| {
+                    chose.send(request.clone()).expect("the test hears");
+                    assert!(request.bytes() < 3000, "a panic of the test");
                 })
             })
         };
-        for key in keys {
-            assert!(plan(key));
-            assert_eq!(chosen.recv(), Ok(key));
+        for request in &requests {
+            assert!(plan(request));
+            assert_eq!(chosen.recv().as_ref(), Ok(request));
         }
-        while plan(keys[0]) {
+        while plan(&requests[0]) {
             std::thread::yield_now();
         }
         assert!(Background::lock(&background.queue).panicked);

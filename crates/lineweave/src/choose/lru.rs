@@ -3,8 +3,9 @@
 //! All ranks of a communicator make the same calls, so they look up and forget the same at the same calls, as long as they give
 //! entries the same weight. Who repeats its last call never comes here (`Engine::ready`), and so pays nothing.
 
+use lineweave_core::plan::Digest;
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash};
 
 /// Limits of a cache: both hold.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,8 @@ struct Entry<V> {
 /// A map that evicts its least recently used entries.
 #[derive(Debug)]
 pub(super) struct LruCache<K, V> {
-    entries: HashMap<K, Entry<V>>,
+    /// Hashed quickly: calls that alternate between two lengths are looked up each time.
+    entries: HashMap<K, Entry<V>, BuildHasherDefault<Digest>>,
     limits: Limits,
     /// Goes up with each look and each entry, so that no two were used at one time.
     clock: u64,
@@ -46,7 +48,7 @@ pub(super) struct LruCache<K, V> {
 
 impl<K: Clone + Eq + Hash, V> LruCache<K, V> {
     pub fn new(limits: Limits) -> LruCache<K, V> {
-        LruCache { entries: HashMap::new(), limits, clock: 0, weight: 0 }
+        LruCache { entries: HashMap::default(), limits, clock: 0, weight: 0 }
     }
 
     /// Returns the value of `key`, which becomes the most recently used.

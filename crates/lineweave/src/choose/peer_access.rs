@@ -23,6 +23,3 @@ impl PeerAccess {
         }
     }
 }
-
-/// The key of a cached plan: the call, the bytes for counters, and the rank if the plan is one rank's part alone.
-pub(super) type CacheKey<K> = (K, usize, Option<usize>);

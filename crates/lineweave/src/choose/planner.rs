@@ -3,7 +3,7 @@
 //! Choosing and proving use what all communicators of a process share: the caches of proved plans, and the records by which one process of a team
 //! does it for all. So a planner has its own selector of the same calls, and the engine of the communicator is not touched.
 
-use super::proven::Key;
+use super::request::PlanRequest;
 use super::selector::{PlanBudget, PlanSelector};
 use crate::call::CallSpec;
 use crate::error::Error;
@@ -61,18 +61,18 @@ impl Planner {
     /// [`Error::Root`]; the errors of choosing a plan.
     pub fn plan(&self, call: &CallSpec) -> Result<(), Error> {
         self.has_root(call)?;
-        self.plan_key(&self.selector.key_of(call))
+        self.plan_request(&self.selector.request_of(call))
     }
 
-    /// As [`Planner::plan`], for a call with this key.
-    pub(super) fn plan_key(&self, key: &Key) -> Result<(), Error> {
+    /// As [`Planner::plan`], for a call with this request.
+    pub(super) fn plan_request(&self, request: &PlanRequest) -> Result<(), Error> {
         let budget = PlanBudget {
             geometry: self.segment.geometry(),
             counter_bytes: self.counter_bytes,
             records: self.records.map(|order| (self.segment.pool().as_ref(), order)),
             rank: self.rank,
         };
-        self.selector.proven_for(key, &budget).map(drop)
+        self.selector.proven_for(request, &budget).map(drop)
     }
 
     fn has_root(&self, call: &CallSpec) -> Result<(), Error> {
@@ -104,13 +104,13 @@ impl Planner {
     /// The counts, but for the call's own class, of its power of two of bytes: one of each class. Of lengths that have plans of their own, multiples of
     /// the greatest powers of two come first.
     fn counts_alike(&self, call: &CallSpec) -> Vec<usize> {
-        let key = |count: usize| self.selector.key_of(&CallSpec { count, ..*call });
-        let plans_of = |count: usize| key(count).class().unwrap_or(key(count));
+        let request = |count: usize| self.selector.request_of(&CallSpec { count, ..*call });
+        let plans_of = |count: usize| request(count).class().unwrap_or_else(|| request(count));
         let (size, most) = (call.element.size(), call.bytes().next_power_of_two());
         let (mut count, last) = (most / 2 / size + 1, most / size);
         let mut counts = Vec::new();
         while count <= last {
-            let end = (plans_of(count).bytes / size).clamp(count, last);
+            let end = (plans_of(count).bytes() / size).clamp(count, last);
             // The longest of a class may reach others' buffers where shorter ones do not.
             counts.extend((plans_of(end) != plans_of(count)).then_some(count));
             counts.push(end);
@@ -128,7 +128,7 @@ impl Planner {
             return Vec::new();
         }
         let first =
-            |root: usize| self.selector.first(&self.selector.key_of(&CallSpec { root, ..*call })).0.root;
+            |root: usize| self.selector.first(&self.selector.request_of(&CallSpec { root, ..*call })).0.root;
         let mut apart = vec![first(call.root)];
         for root in (0..self.selector.shape().ranks()).map(first) {
             if apart.len() > ALIKE {
@@ -190,12 +190,12 @@ mod tests {
                 planner.plan(&call).unwrap();
                 let alike = planner.alike(&call).unwrap();
                 alike.iter().for_each(|call| planner.plan(call).unwrap());
-                let proven = planner.selector.proven.even.count();
+                let proven = planner.selector.proven.plans.count();
                 let (size, most) = (call.element.size(), bytes.next_power_of_two());
                 for count in (most / 2 / size + 1..=most / size).step_by(1 + most / size / 500) {
                     for root in 0..if collective.rooted() { 3 } else { 1 } {
                         planner.plan(&CallSpec { count, root, ..call }).unwrap();
-                        let now = planner.selector.proven.even.count();
+                        let now = planner.selector.proven.plans.count();
                         assert!(
                             now == proven || alike.len() == ALIKE,
                             "{collective} of {count}, root {root}"

@@ -1,11 +1,12 @@
 //! The plan selector: what one rank's choices depend on, and the calls that it has plans for.
 
 use super::background::PendingChoices;
-use super::lru::{Limits, LruCache};
 use super::peer_access::PeerAccess;
-use super::proven::{Key, ProvenPlanCache};
-use super::resolved::{PlanSequence, ResolvedCall};
-use super::{process_cache, uneven_counts};
+use super::plan_cache::PlanCache;
+use super::process_cache;
+use super::proven::ProvenPlanCache;
+use super::request::{Lengths, PlanRequest};
+use super::resolved::{CachedPlans, ResolvedCall};
 use crate::call::CallSpec;
 use crate::compile::PlanId;
 use crate::config::TeamConfig;
@@ -14,18 +15,14 @@ use crate::kernel::Operator;
 use crate::segment::{BankClass, Geometry, TeamMemory};
 use crate::sync::has_prefetch_for_write;
 use crate::tuning::{Tuning, ATTACH_FROM};
-use lineweave_core::collective::{Association, Collective};
+use lineweave_core::collective::Association;
 use lineweave_core::model::Model;
 use lineweave_core::plan::Digest;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{fnv1a, Rank};
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// Limits of a rank's plan cache, in plans and in ops (a rank's, on average of all ranks): all ranks have to forget the same plans.
-const REMEMBERED: Limits = Limits { entries: 64, weight: 1 << 18 };
 
 /// State of copies out of other ranks' memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,39 +33,6 @@ struct Attaching {
     can: bool,
     /// True if copies out of other ranks' memory are in use.
     does: bool,
-}
-
-/// The cached plans of a call or of a size class.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CachedPlans {
-    pub sequence: PlanSequence,
-    /// The number of calls so far that ran provisional plans, if they are; 0 if they were chosen.
-    pub provisional_calls: u64,
-}
-
-impl CachedPlans {
-    pub fn is_provisional(&self) -> bool {
-        self.provisional_calls > 0
-    }
-
-    fn chosen(&self) -> Option<PlanSequence> {
-        (!self.is_provisional()).then_some(self.sequence)
-    }
-
-    fn plans(&self) -> impl Iterator<Item = PlanId> {
-        self.sequence.plans()
-    }
-}
-
-/// The plans of earlier calls.
-#[derive(Debug)]
-pub(super) struct CallHistory {
-    pub(super) known: LruCache<Key, CachedPlans>,
-    /// Entries that are never evicted: overrides, and plans with counters, whose memory is not given back.
-    kept: HashMap<Key, PlanSequence>,
-    pub(super) uneven_counts: uneven_counts::UnevenCalls,
-    /// The last call of each collective: most programs repeat it.
-    last: [Option<ResolvedCall>; Collective::ALL.len()],
 }
 
 /// Chooses the plans of one rank's calls, and caches them.
@@ -93,7 +57,7 @@ pub(crate) struct PlanSelector {
     /// True if results have to be reproducible.
     pub reproducible: bool,
     pub(super) proven: ProvenPlanCache,
-    pub(super) history: CallHistory,
+    pub(crate) cache: PlanCache,
     /// Calls whose plans are not chosen yet.
     pub(super) pending: PendingChoices,
 }
@@ -189,27 +153,23 @@ impl PlanSelector {
             check,
             reproducible,
             proven,
-            history: CallHistory {
-                known: LruCache::new(REMEMBERED.shared_by(ranks)),
-                kept: HashMap::new(),
-                uneven_counts: uneven_counts::UnevenCalls::of_one(ranks),
-                last: [None; Collective::ALL.len()],
-            },
+            cache: PlanCache::of_one(ranks),
             pending: PendingChoices::default(),
         }
     }
 
-    pub(crate) fn question(&self, key: &Key, room: &PlanBudget<'_>) -> Question {
+    pub(crate) fn question(&self, request: &PlanRequest, room: &PlanBudget<'_>) -> Question {
+        let PlanRequest { collective, grain, association, root, access, .. } = *request;
         Question {
-            collective: key.collective,
+            collective,
             shape: self.shape.clone(),
-            root: key.root,
-            bytes: key.bytes,
-            uneven: None,
-            grain: key.grain,
-            association: key.association,
-            direct: key.access != PeerAccess::None,
-            attach: key.access == PeerAccess::Cma,
+            root,
+            bytes: request.bytes(),
+            uneven: request.blocks(self.shape.ranks()).map(Arc::new),
+            grain,
+            association,
+            direct: access != PeerAccess::None,
+            attach: access == PeerAccess::Cma,
             box_bytes: room.geometry.zones(BankClass::Large).slots,
             counter_bytes: room.counter_bytes,
             acc_bytes: None,
@@ -219,11 +179,6 @@ impl PlanSelector {
     /// The shortest message for which calls ask for shared buffers.
     pub fn ask_from(&self) -> usize {
         self.ask_from
-    }
-
-    /// Forgets the last call of each collective, so that it is resolved again.
-    pub fn forget_last(&mut self) {
-        self.history.last = [None; Collective::ALL.len()];
     }
 
     /// Returns whether ranks reach each other's private buffers.
@@ -241,18 +196,25 @@ impl PlanSelector {
         }
     }
 
-    pub(crate) fn key_of(&self, call: &CallSpec) -> Key {
+    /// Returns the request of a call whose blocks have one length.
+    pub(crate) fn request_of(&self, call: &CallSpec) -> PlanRequest {
+        self.request_for(call, Lengths::Even(call.bytes()))
+    }
+
+    /// Returns the request of a call with these lengths.
+    pub(crate) fn request_for(&self, call: &CallSpec, lengths: Lengths) -> PlanRequest {
         let collective = call.collective;
-        Key {
+        let request = PlanRequest {
             collective,
-            bytes: call.bytes(),
+            lengths,
             grain: if collective.folds() { call.element.size() } else { 1 },
             association: self.association(call),
             root: call.effective_root(),
-            access: self.access(call.bytes()),
+            access: PeerAccess::None,
             // What lies behind the end is combined, and a program's own operator need not bear that.
             cut: !matches!(call.operator, Some(Operator::User(_))),
-        }
+        };
+        PlanRequest { access: self.access(request.bytes()), ..request }
     }
 
     /// Returns which buffers of peers a plan for a message of `bytes` bytes may access without an agreement.
@@ -268,91 +230,23 @@ impl PlanSelector {
     #[inline(always)]
     pub(crate) fn is_last(&self, call: &CallSpec) -> bool {
         let same = |ready: &ResolvedCall| ready.call == *call && ready.reproducible == self.reproducible;
-        self.history.last[call.collective as usize].as_ref().is_some_and(same)
+        self.cache.last(call.collective).is_some_and(same)
     }
 
-    /// The last call of a collective.
-    #[inline(always)]
-    pub(crate) fn last(&self, collective: Collective) -> Option<&ResolvedCall> {
-        self.history.last[collective as usize].as_ref()
-    }
-
-    /// Sets the last call of its collective.
-    pub(crate) fn set_last(&mut self, ready: ResolvedCall) -> &ResolvedCall {
-        self.history.last[ready.call.collective as usize].insert(ready)
-    }
-
-    /// Overrides the choice for calls with this key until `unkeep`.
-    pub(crate) fn keep(&mut self, key: Key, sequence: PlanSequence) {
-        self.history.kept.insert(key, sequence);
-        self.history.last[key.collective as usize] = None;
-    }
-
-    /// Removes an override.
-    pub(crate) fn unkeep(&mut self, key: &Key) {
-        self.history.kept.remove(key);
-        self.history.last[key.collective as usize] = None;
-    }
-
-    /// Returns the cached plans of a call: of the call itself, else of its size class.
-    pub(crate) fn remembered(&mut self, key: &Key) -> Option<PlanSequence> {
-        let CallHistory { known, kept, .. } = &mut self.history;
-        let (whole, class) = (Key { cut: false, ..*key }, key.class());
-        let kept = |key: &Key| kept.get(key).copied();
-        let mut chosen = |key: &Key| known.get(key).and_then(CachedPlans::chosen);
-        let of_class = class.and_then(|class| kept(&class).or_else(|| chosen(&class)));
-        // A choice of one's own comes before what its class has.
-        kept(&whole).or(of_class).or_else(|| chosen(&whole))
-    }
-
-    /// Returns the cached plans of a size class.
-    pub(crate) fn remembered_class(&mut self, class: &Key) -> Option<PlanSequence> {
-        let CallHistory { known, kept, .. } = &mut self.history;
-        kept.get(class).copied().or_else(|| known.get(class).and_then(CachedPlans::chosen))
-    }
-
-    /// Caches a call's plans, or `provisional` ones, and returns the plans evicted for them. `weight` must be the same on all ranks.
+    /// Caches a call's plans, and returns the plans evicted for them. `weight` must be the same on all ranks.
     pub(crate) fn remember(
         &mut self,
-        key: Key,
-        sequence: PlanSequence,
+        request: PlanRequest,
+        plans: CachedPlans,
         weight: usize,
-        provisional: bool,
     ) -> Vec<PlanId> {
         // What is called again and again is not looked up, and was used all the same.
-        let repeated: Vec<Key> =
-            self.history.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
-        for key in repeated {
-            self.remembered(&key);
+        let repeated: Vec<PlanRequest> =
+            self.cache.last_calls().map(|ready| self.request_of(&ready.call)).collect();
+        for request in repeated {
+            self.cache.sequence(&request);
         }
-        let cached = CachedPlans { sequence, provisional_calls: u64::from(provisional) };
-        let gone = self.history.known.insert(key, cached, weight);
-        let mut plans: Vec<PlanId> = gone.iter().flat_map(CachedPlans::plans).collect();
-        plans.extend(self.forget_beyond());
-        self.forget_last_of(&plans);
-        plans
-    }
-
-    /// Evicts calls until all caches together hold no more plans than the limit.
-    pub(super) fn forget_beyond(&mut self) -> Vec<PlanId> {
-        let CallHistory { known, kept, uneven_counts, .. } = &mut self.history;
-        let others = uneven_counts.plans() + kept.values().flat_map(PlanSequence::plans).count();
-        let plans = |known: &LruCache<Key, CachedPlans>| known.values().flat_map(CachedPlans::plans).count();
-        let mut gone = Vec::new();
-        while others + plans(known) > REMEMBERED.entries && known.values().count() > 1 {
-            gone.extend(known.forget());
-        }
-        let gone: Vec<PlanId> = gone.iter().flat_map(CachedPlans::plans).collect();
-        self.forget_last_of(&gone);
-        gone
-    }
-
-    fn forget_last_of(&mut self, plans: &[PlanId]) {
-        for last in &mut self.history.last {
-            if last.as_ref().is_some_and(|ready| plans.contains(&ready.sequence.plan)) {
-                *last = None;
-            }
-        }
+        self.cache.insert(request, plans, weight)
     }
 }
 

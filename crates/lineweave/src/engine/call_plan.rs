@@ -3,7 +3,7 @@
 use super::banks::BankPlace;
 use super::run::Buffers;
 use crate::call::CallSpec;
-use crate::choose::{PlanSequence, Prepared};
+use crate::choose::{PlanSequence, UnevenSequence};
 use crate::compile::{MessageSpan, PlanId};
 use crate::kernel::{Fold, ScaleFn};
 use crate::signature::CallKey;
@@ -21,7 +21,7 @@ pub(crate) enum Windows {
     /// Over blocks of different lengths, the longest of so many bytes, by plans that are cut for each: from `at` on.
     TruncatedStep { sequence: PlanSequence, blocks: Blocks, at: usize, longest: usize },
     /// As `TruncatedStep`, by plans for these lengths alone: from window `turn` of a stretch on.
-    Uneven { prepared: Arc<Prepared>, stretch: usize, turn: usize },
+    Uneven { sequence: Arc<UnevenSequence>, stretch: usize, turn: usize },
 }
 
 impl Windows {
@@ -37,8 +37,8 @@ impl Windows {
                 let (plan, _) = sequence.next(longest - at);
                 Some(MessageWindow { plan, at: *at, span: MessageSpan::UNEVEN })
             }
-            Windows::Uneven { prepared, stretch, turn } => {
-                let stretch = prepared.runs.get(*stretch)?;
+            Windows::Uneven { sequence, stretch, turn } => {
+                let stretch = sequence.runs.get(*stretch)?;
                 let at = stretch.from + turn * stretch.window;
                 let span = MessageSpan { bytes: stretch.window, of: stretch.window };
                 Some(MessageWindow { plan: stretch.plan, at, span })
@@ -73,9 +73,9 @@ impl Windows {
                     *self = Windows::Nothing;
                 }
             }
-            Windows::Uneven { prepared, stretch, turn } => {
+            Windows::Uneven { sequence, stretch, turn } => {
                 *turn += 1;
-                if *turn == prepared.runs[*stretch].times {
+                if *turn == sequence.runs[*stretch].times {
                     (*stretch, *turn) = (*stretch + 1, 0);
                 }
             }

@@ -10,7 +10,7 @@ use super::nonblocking::{Agreement, ChangeOver};
 use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;
-use crate::choose::{Key, PeerAccess, PlanSequence};
+use crate::choose::{CachedPlans, PeerAccess, PlanRequest, PlanSequence};
 use crate::error::Error;
 
 /// Part of what a rank says: its process has not got the chosen plans.
@@ -19,13 +19,13 @@ const MISSING: u64 = 1;
 const KEPT: u64 = 2;
 
 impl Engine {
-    /// Returns the key of a call, with `shared` buffers of all ranks or not.
-    pub(super) fn key_of(&self, call: &CallSpec, shared: bool) -> Key {
-        let key = self.selector.key_of(call);
+    /// Returns the request of a call, with `shared` buffers of all ranks or not.
+    pub(super) fn request_of(&self, call: &CallSpec, shared: bool) -> PlanRequest {
+        let request = self.selector.request_of(call);
         if shared {
-            Key { access: PeerAccess::SharedHeap, ..key }
+            PlanRequest { access: PeerAccess::SharedHeap, ..request }
         } else {
-            key
+            request
         }
     }
 
@@ -33,28 +33,34 @@ impl Engine {
     ///
     /// # Errors
     /// The errors of choosing a plan.
-    pub(super) fn sequence_for(&mut self, call: &CallSpec, key: Key) -> Result<PlanSequence, Error> {
-        match self.selector.remembered(&key).or_else(|| self.selector.provisional(call, &key)) {
+    pub(super) fn sequence_for(
+        &mut self,
+        call: &CallSpec,
+        request: &PlanRequest,
+    ) -> Result<PlanSequence, Error> {
+        match self.selector.cache.sequence(request).or_else(|| self.selector.provisional(call, request)) {
             Some(sequence) => Ok(sequence),
-            None => self.set_up(|engine| engine.make_sequence(key)),
+            None => self.set_up(|engine| engine.make_sequence(request)),
         }
     }
 
     /// Settles which plans a call runs, whose blocks have one length: it agrees with the other ranks where that is due.
     pub(super) fn settle(&mut self, course: &mut Course, shared: bool, mode: Mode) -> Result<(), Stop> {
         if matches!(course.change_over, ChangeOver::New) {
-            let key = self.undecided(&course.call, shared);
-            let due = key.filter(|key| self.selector.count_pending(key));
-            course.change_over = due.map_or(ChangeOver::Settled, |key| ChangeOver::Agrees(key, None));
+            let request = self.undecided(&course.call, shared);
+            let due = request.filter(|request| self.selector.count_pending(request));
+            course.change_over = due.map_or(ChangeOver::Settled, |request| ChangeOver::Agrees(request, None));
         }
-        if let ChangeOver::Agrees(key, _) = course.change_over {
+        if matches!(course.change_over, ChangeOver::Agrees(..)) {
             let call = course.call;
             self.begin_once(course, &call, &[], mode)?;
-            let ChangeOver::Agrees(_, agreement) = &mut course.change_over else { return Ok(()) };
-            let agreement = agreement.get_or_insert_with(|| self.say_chosen(&key));
+            let ChangeOver::Agrees(request, agreement) = &mut course.change_over else { return Ok(()) };
+            let agreement = agreement.get_or_insert_with(|| self.say_chosen(request));
             let said = self.hear(agreement, mode)?;
+            let request = request.clone();
             course.change_over = ChangeOver::Settled;
-            let made = self.set_up(|engine| engine.carry_over(&key, said & MISSING == 0 || said & KEPT != 0));
+            let there = said & MISSING == 0 || said & KEPT != 0;
+            let made = self.set_up(|engine| engine.carry_over(&request, there));
             if made.is_err() {
                 self.end();
             }
@@ -63,53 +69,53 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the key of a call whose plans are not known and may be chosen beside it.
-    fn undecided(&mut self, call: &CallSpec, shared: bool) -> Option<Key> {
+    /// Returns the request of a call whose plans are not known and may be chosen beside it.
+    fn undecided(&mut self, call: &CallSpec, shared: bool) -> Option<PlanRequest> {
         let nothing = call.count == 0 && call.collective.moves_data();
         if nothing || call.root >= self.ranks() || (!shared && self.selector.is_last(call)) {
             return None;
         }
-        let key = self.key_of(call, shared);
-        let unknown = self.selector.remembered(&key).is_none();
-        (unknown && self.selector.defers(call, &key, &self.room())).then_some(key)
+        let request = self.request_of(call, shared);
+        let unknown = self.selector.cache.sequence(&request).is_none();
+        (unknown && self.selector.defers(call, &request, &self.room())).then_some(request)
     }
 
-    fn say_chosen(&mut self, key: &Key) -> Agreement {
+    fn say_chosen(&mut self, request: &PlanRequest) -> Agreement {
         let room = self.room();
-        let missing = if self.selector.has_chosen(key, &room) { 0 } else { MISSING };
-        let first = !self.selector.has_provisional(key);
-        let kept = self.rank == 0 && first && missing != 0 && self.selector.has_kept(key, &room);
+        let missing = if self.selector.has_chosen(request, &room) { 0 } else { MISSING };
+        let first = !self.selector.has_provisional(request);
+        let kept = self.rank == 0 && first && missing != 0 && self.selector.has_kept(request, &room);
         self.say(missing | if kept { KEPT } else { 0 })
     }
 
     /// Takes the chosen plans of a call if they are `there`, or if it has no provisional ones; else takes these, and has its own chosen.
-    fn carry_over(&mut self, key: &Key, there: bool) -> Result<(), Error> {
+    fn carry_over(&mut self, request: &PlanRequest, there: bool) -> Result<(), Error> {
         if there {
-            return self.change_over(key);
+            return self.change_over(request);
         }
-        if !self.selector.has_provisional(key) {
-            let Some((plans_of, proven)) = self.selector.prove_provisional(key, &self.room())? else {
-                return self.change_over(key);
+        if !self.selector.has_provisional(request) {
+            let Some((kept_under, proven)) = self.selector.prove_provisional(request, &self.room())? else {
+                return self.change_over(request);
             };
-            let sequence = self.compile(&plans_of, &proven)?;
-            self.remember(plans_of, sequence, &proven, true);
+            let sequence = self.compile(&kept_under, &proven)?;
+            self.remember(kept_under, CachedPlans::Provisional(sequence, 1), &proven);
         }
         // Of threads of one process, one rank's has the plans chosen for all.
         let others = self.selector.direct() && self.rank != 0;
-        if !others && !self.selector.has_chosen(key, &self.room()) {
-            let begun = self.selector.plan_beside(key, || self.planner());
+        if !others && !self.selector.has_chosen(request, &self.room()) {
+            let begun = self.selector.plan_beside(request, || self.planner());
             if !begun {
-                self.selector.proven_for(key, &self.room()).map(drop)?;
+                self.selector.proven_for(request, &self.room()).map(drop)?;
             }
         }
         Ok(())
     }
 
     /// Takes the chosen plans of a call in place of provisional ones.
-    fn change_over(&mut self, key: &Key) -> Result<(), Error> {
-        let old = self.selector.end_provisional(key);
-        self.give_up(old.iter().flat_map(PlanSequence::plans));
-        self.make_sequence(*key).map(drop)
+    fn change_over(&mut self, request: &PlanRequest) -> Result<(), Error> {
+        let old = self.selector.end_provisional(request);
+        self.give_up(old.iter().flat_map(CachedPlans::plans));
+        self.make_sequence(request).map(drop)
     }
 }
 
@@ -133,7 +139,7 @@ mod tests {
     /// Returns whether the last call of a communicator ran provisional plans.
     fn is_provisional(comm: &Communicator, call: &CallSpec) -> bool {
         let selector = &comm.engine_ref().selector;
-        selector.has_provisional(&selector.key_of(call))
+        selector.has_provisional(&selector.request_of(call))
     }
 
     #[test]

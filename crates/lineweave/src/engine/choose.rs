@@ -5,8 +5,8 @@ use super::run::fold_and_scale;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::{
-    has_two_buffers, ChoiceOverride, Key, PeerAccess, PlanBudget, PlanSelector, PlanSequence, Planner,
-    Proofs, Proved, Proven, ResolvedCall,
+    has_two_buffers, CachedPlans, ChoiceOverride, PeerAccess, PlanBudget, PlanRequest, PlanSelector,
+    PlanSequence, Planner, Proofs, Proved, Proven, ResolvedCall, WindowRun,
 };
 use crate::compile::PlanId;
 use crate::error::Error;
@@ -39,10 +39,7 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        let selector = &self.selector;
-        let key = selector.key_of(call);
-        let (key, _) = selector.first(&key.class().unwrap_or(key));
-        selector.choose(&selector.question(&key, &self.room()), key.access)
+        self.chosen_for(&self.selector.request_of(call))
     }
 
     /// As [`Engine::chosen`], for a call whose buffers are shared at all ranks.
@@ -54,9 +51,13 @@ impl Engine {
         if selector.direct() || call.bytes() < selector.ask_from() {
             return self.chosen(call);
         }
-        let key = Key { access: PeerAccess::SharedHeap, ..selector.key_of(call) };
-        let (key, _) = selector.first(&key.class().unwrap_or(key));
-        selector.choose(&selector.question(&key, &self.room()), key.access)
+        self.chosen_for(&self.request_of(call, true))
+    }
+
+    fn chosen_for(&self, request: &PlanRequest) -> Result<Chosen, Error> {
+        let selector = &self.selector;
+        let (first, _) = selector.first(&request.class().unwrap_or_else(|| request.clone()));
+        selector.choose(&first, &selector.question(&first, &self.room()))
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal; or `None` while its plans are chosen beside it. By
@@ -68,19 +69,19 @@ impl Engine {
     pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<Option<&ResolvedCall>, Error> {
         if !self.selector.is_last(call) {
             let Some(ready) = self.make_ready(call)? else { return Ok(None) };
-            return Ok(Some(self.selector.set_last(ready)));
+            return Ok(Some(self.selector.cache.set_last(ready)));
         }
-        Ok(self.selector.last(call.collective))
+        Ok(self.selector.cache.last(call.collective))
     }
 
     #[cold]
     fn make_ready(&mut self, call: &CallSpec) -> Result<Option<ResolvedCall>, Error> {
         let (fold, scale) = fold_and_scale(call.operator, call.element)?;
-        let key = self.selector.key_of(call);
-        let sequence = match self.selector.remembered(&key) {
+        let request = self.selector.request_of(call);
+        let sequence = match self.selector.cache.sequence(&request) {
             Some(sequence) => sequence,
-            None if self.selector.defers(call, &key, &self.room()) => return Ok(None),
-            None => self.set_up(|engine| engine.make_sequence(key))?,
+            None if self.selector.defers(call, &request, &self.room()) => return Ok(None),
+            None => self.set_up(|engine| engine.make_sequence(&request))?,
         };
         let (plan, bytes) = sequence.next(call.bytes());
         let simple = bytes == call.bytes() && !self.asks(call);
@@ -100,9 +101,9 @@ impl Engine {
     }
 
     /// Chooses, proves and compiles the plans of a call.
-    pub(super) fn make_sequence(&mut self, key: Key) -> Result<PlanSequence, Error> {
-        let (taken, proven) = self.selector.proven_for(&key, &self.room())?;
-        self.selector.note_class(&key, &taken);
+    pub(super) fn make_sequence(&mut self, request: &PlanRequest) -> Result<PlanSequence, Error> {
+        let (taken, proven) = self.selector.proven_for(request, &self.room())?;
+        self.selector.note_class(request, &taken);
         self.take_in(taken, &proven)
     }
 
@@ -110,9 +111,9 @@ impl Engine {
     pub(super) fn class_sequence(
         &mut self,
         call: &CallSpec,
-        class: Key,
+        class: PlanRequest,
     ) -> Result<Option<PlanSequence>, Error> {
-        let known = self.selector.remembered_class(&class);
+        let known = self.selector.cache.chosen(&class).and_then(CachedPlans::sequence);
         if let Some(sequence) = known.or_else(|| self.selector.provisional(call, &class)) {
             return Ok(Some(sequence));
         }
@@ -122,36 +123,45 @@ impl Engine {
         })
     }
 
-    fn take_in(&mut self, key: Key, proven: &Proven) -> Result<PlanSequence, Error> {
-        let sequence = self.compile(&key, proven)?;
-        if proven.has_counters() {
-            self.selector.keep(key, sequence);
-            return Ok(sequence);
-        }
-        self.remember(key, sequence, proven, false);
+    fn take_in(&mut self, request: PlanRequest, proven: &Proven) -> Result<PlanSequence, Error> {
+        let sequence = self.compile(&request, proven)?;
+        self.remember(request, CachedPlans::Chosen(sequence), proven);
         Ok(sequence)
     }
 
-    /// Caches the plans of a call, and gives up those that are evicted for them.
-    pub(super) fn remember(&mut self, key: Key, sequence: PlanSequence, proven: &Proven, provisional: bool) {
-        let weight = proven.ops() / self.ranks();
-        let old = self.selector.remember(key, sequence, weight, provisional);
+    /// Caches the plans of a call, and gives up those that are evicted for them. The memory of counters is not given back, so their plans stay.
+    pub(super) fn remember(&mut self, request: PlanRequest, plans: CachedPlans, proven: &Proven) {
+        if proven.has_counters() {
+            return self.selector.cache.keep(request, plans);
+        }
+        let old = self.selector.remember(request, plans, proven.ops() / self.ranks());
         self.give_up(old.into_iter());
     }
 
-    pub(super) fn compile(&mut self, key: &Key, proven: &Proven) -> Result<PlanSequence, Error> {
-        let mut prepare = |proved: &Proved| -> Result<(PlanId, usize), Error> {
-            let id = self.prepare_part(&proved.part, &proved.proof, key.bytes, key.association, key.cut)?;
-            Ok((id, proved.part.plan.bytes))
-        };
-        let (plan, _) = prepare(&proven.plan)?;
-        let tail = proven.tail.as_ref().map(prepare).transpose()?;
+    /// Compiles the plans of a request with even blocks.
+    pub(super) fn compile(&mut self, request: &PlanRequest, proven: &Proven) -> Result<PlanSequence, Error> {
+        let sequence = PlanSequence::of(&self.compile_runs(request, proven)?);
         // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.
-        let copies_windows = key.collective.folds() && !key.collective.has_blocks();
-        if copies_windows && !self.runs_in_place(plan) {
-            self.reserve_shadow(proven.window)?;
+        let copies_windows = request.collective.folds() && !request.collective.has_blocks();
+        if copies_windows && !self.runs_in_place(sequence.plan) {
+            self.reserve_shadow(sequence.window)?;
         }
-        Ok(PlanSequence { plan, window: proven.window, tail })
+        Ok(sequence)
+    }
+
+    /// Compiles the plan of each run of windows.
+    pub(super) fn compile_runs(
+        &mut self,
+        request: &PlanRequest,
+        proven: &Proven,
+    ) -> Result<Vec<WindowRun<PlanId>>, Error> {
+        let bytes = request.bytes();
+        let mut compile = |run: &WindowRun<Proved>| {
+            let Proved { part, proof } = &run.plan;
+            let plan = self.prepare_part(part, proof, bytes, request.association, request.cut)?;
+            Ok(run.with(plan))
+        };
+        proven.0.iter().map(&mut compile).collect()
     }
 
     /// See [`crate::Communicator::planner`].
@@ -170,7 +180,7 @@ impl Engine {
 
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
-        self.selector.question(&self.selector.key_of(call), &self.room())
+        self.selector.question(&self.selector.request_of(call), &self.room())
     }
 
     /// Proves and compiles a choice for a call, to be used by [`Engine::adopt`]. Every rank must prepare the
@@ -179,18 +189,18 @@ impl Engine {
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
     pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<ChoiceOverride, Error> {
-        let key = Key { cut: false, ..self.selector.key_of(call) };
+        let request = self.selector.request_of(call).whole();
         let room = self.room();
-        let question = self.selector.question(&key, &room);
-        let proven =
-            PlanSelector::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()), room.rank)?;
-        Ok(ChoiceOverride { key, sequence: self.compile(&key, &proven)? })
+        let question = self.selector.question(&request, &room);
+        let mut proofs = Proofs::Made(&mut Vec::new());
+        let proven = PlanSelector::plans(&request, &question, chosen, &mut proofs, room.rank)?;
+        Ok(ChoiceOverride { sequence: self.compile(&request, &proven)?, request })
     }
 
     /// Returns whether long calls go by cross-memory attach where the model says so: see [`crate::Communicator::set_cross_memory`].
     pub fn set_cross_memory(&mut self, on: bool) -> bool {
         self.cool();
-        self.selector.forget_last();
+        self.selector.cache.forget_last();
         self.selector.set_attach(on)
     }
 
@@ -200,15 +210,15 @@ impl Engine {
     /// [`Error::NoPlan`] when ranks do not reach them for a call of this length, or no plan does.
     pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let selector = &self.selector;
-        let key = selector.key_of(call);
-        let question = selector.question(&key, &self.room());
+        let request = selector.request_of(call);
+        let question = selector.question(&request, &self.room());
         let no_plan = |why: &str| Error::NoPlan {
             collective: question.collective,
             bytes: question.bytes,
             ranks: question.shape.ranks(),
             why: why.to_owned(),
         };
-        if key.access == PeerAccess::None {
+        if request.access == PeerAccess::None {
             return Err(no_plan("ranks do not reach each other's buffers for messages of this length"));
         }
         selector
@@ -220,7 +230,7 @@ impl Engine {
     /// [`Engine::forget`]. Every rank must adopt the same.
     pub fn adopt(&mut self, choice: &ChoiceOverride) {
         self.cool();
-        self.selector.keep(choice.key, choice.sequence);
+        self.selector.cache.keep(choice.request.clone(), CachedPlans::Chosen(choice.sequence));
     }
 
     /// Prepares and adopts what would be chosen for a call if nothing were forced, until [`Engine::give_up_choice`].
@@ -228,9 +238,9 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`] and [`Error::Plan`] where none can be had.
     pub(crate) fn adopt_unforced(&mut self, call: &CallSpec) -> Result<ChoiceOverride, Error> {
-        let key = self.selector.key_of(call);
-        let chosen =
-            self.selector.choose_unforced(&self.selector.question(&key, &self.room()), key.access)?;
+        let request = self.selector.request_of(call);
+        let question = self.selector.question(&request, &self.room());
+        let chosen = self.selector.choose_unforced(&question, request.access)?;
         let choice = self.prepare_choice(call, &chosen)?;
         self.adopt(&choice);
         Ok(choice)
@@ -245,6 +255,6 @@ impl Engine {
     /// Calls of this size run what the tuning says again.
     pub fn forget(&mut self, choice: &ChoiceOverride) {
         self.cool();
-        self.selector.unkeep(&choice.key);
+        self.selector.cache.unkeep(&choice.request);
     }
 }

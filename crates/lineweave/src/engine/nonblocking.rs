@@ -2,7 +2,7 @@
 
 use super::course::Course;
 use crate::call::{CallSpec, WORDS};
-use crate::choose::Key;
+use crate::choose::PlanRequest;
 use crate::error::Error;
 use crate::kernel::ElementType;
 use crate::sync::{AtomicBool, Ordering};
@@ -215,7 +215,7 @@ pub(super) enum ChangeOver {
     /// It has not been looked at.
     New,
     /// Ranks agree on the plans of this key.
-    Agrees(Key, Option<Agreement>),
+    Agrees(PlanRequest, Option<Agreement>),
     /// It is settled which plans the call runs.
     Settled,
 }

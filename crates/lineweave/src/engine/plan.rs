@@ -52,7 +52,7 @@ impl Engine {
         }
         let (fold, scale) = fold_and_scale(call.operator, call.element)?;
         let shared = match agreed.shared {
-            true => Some(self.sequence_for(call, self.key_of(call, true))?),
+            true => Some(self.sequence_for(call, &self.request_of(call, true))?),
             false => None,
         };
         // Every rank takes the same: what a copy of the input was made for could not be reached.
@@ -60,7 +60,7 @@ impl Engine {
             Some(shared) => shared,
             None => match self.ready(call)? {
                 Some(ready) => ready.sequence,
-                None => self.sequence_for(call, self.key_of(call, false))?,
+                None => self.sequence_for(call, &self.request_of(call, false))?,
             },
         };
         let aliased = self.find_alias(call, input, output)?;

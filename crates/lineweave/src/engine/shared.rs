@@ -30,7 +30,7 @@ impl Engine {
     /// Makes calls ask whether all buffers are shared, or stops that; returns whether calls asked before.
     pub(crate) fn ask_for_shared(&mut self, on: bool) -> bool {
         self.cool();
-        self.selector.forget_last();
+        self.selector.cache.forget_last();
         std::mem::replace(&mut self.heaps.asks, on)
     }
 }

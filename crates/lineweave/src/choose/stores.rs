@@ -1,8 +1,10 @@
-//! Choices and proofs that are made once for all ranks: by one process of a team for the others, and by one program for those after it.
+//! Stores of choices and proofs, so that they are made once for all ranks: the team's memory, by which one process makes them for the others, and the
+//! file of the tuning, by which one program makes them for those after it. Both are given; without either, everybody chooses and proves.
 
-use super::peer_access::PeerAccess;
 use super::prove::no_plan;
+use super::proven::Source;
 use super::record::{Proofs, Record};
+use super::request::PlanRequest;
 use super::selector::{PlanBudget, PlanSelector};
 use crate::error::Error;
 use crate::segment::{RecordId, Seen};
@@ -11,43 +13,36 @@ use lineweave_core::plan::Digest;
 use lineweave_core::select::Question;
 use std::hash::{Hash, Hasher};
 
-/// Origin of a choice.
-#[derive(Clone, Copy)]
-pub(super) enum Source {
-    /// A choice that an earlier program kept, else the tuning's, for plans with this access.
-    Tuning(PeerAccess),
-    /// A simple algorithm, without a search. It is not kept.
-    Simple,
-}
-
 impl PlanSelector {
-    /// Returns the result of `make` for the choice that answers a question. One process of the team chooses and proves; the others take
-    /// its choice and its proofs. `about` is what the choice depends on, besides the tuning and where the ranks sit.
+    /// Returns the result of `make` for the choice that answers a request. One process of the team chooses and proves; the others take
+    /// its choice and its proofs.
     pub(super) fn once<T>(
         &self,
-        about: &impl Hash,
+        request: &PlanRequest,
         question: &Question,
         source: Source,
         room: &PlanBudget<'_>,
         make: impl Fn(&Chosen, &mut Proofs<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        let told = |words: &[u64]| {
+            let record = Record::read(words, request.collective)?;
+            Some(make(&record.chosen, &mut Proofs::Told(record.proofs.iter())))
+        };
+        let (name, ranks) = (self.name(request, source, room), self.shape.ranks());
         let mut claim = None;
-        match room.records.map(|(pool, order)| pool.await_record(self.name(about), order, self.shape.ranks()))
-        {
+        match room.records.map(|(pool, order)| pool.await_record(name, order, ranks)) {
             Some(Seen::Found(words)) => {
-                if let Some(Record { chosen, proofs }) = Record::read(&words, question.collective) {
-                    return make(&chosen, &mut Proofs::Told(proofs.iter()));
+                if let Some(made) = told(&words) {
+                    return made;
                 }
             }
             Some(Seen::Mine(mine)) => claim = Some(mine),
             Some(Seen::Nothing) | None => {}
         }
         // Who makes the others wait looks whether an earlier program did it.
-        let name = matches!(source, Source::Tuning(_)).then(|| self.kept_name(about, question));
-        if let Some(words) = name.and_then(|name| self.tuning.record(name)) {
-            let record = Record::read(&words, question.collective);
-            let told = record.map(|r| make(&r.chosen, &mut Proofs::Told(r.proofs.iter())));
-            if let Some(Ok(made)) = told {
+        let kept = (source == Source::Tuning).then(|| self.kept_name(request, question, room));
+        if let Some(words) = kept.and_then(|name| self.tuning.record(name)) {
+            if let Some(Ok(made)) = told(&words) {
                 if let Some(claim) = claim {
                     claim.give(&words);
                 }
@@ -55,7 +50,7 @@ impl PlanSelector {
             }
         }
         let chosen = match source {
-            Source::Tuning(access) => self.choose(question, access)?,
+            Source::Tuning => self.choose(request, question)?,
             Source::Simple => self
                 .tuning
                 .provisional(question)
@@ -67,23 +62,28 @@ impl PlanSelector {
         if let Some(claim) = claim {
             claim.give(&words);
         }
-        if let Some(name) = name {
+        if let Some(name) = kept {
             self.tuning.keep(name, &words);
         }
         Ok(made)
     }
 
-    fn name(&self, about: &impl Hash) -> RecordId {
+    fn name(&self, request: &PlanRequest, source: Source, room: &PlanBudget<'_>) -> RecordId {
         [1, 2].map(|seed| {
             let mut digest = Digest::new(self.place ^ seed);
-            about.hash(&mut digest);
+            (request, source, room.counter_bytes).hash(&mut digest);
             digest.finish()
         })
     }
 
     /// Among teams of all programs: what is the same for all ranks of one is not for others.
-    pub(super) fn kept_name(&self, about: &impl Hash, question: &Question) -> RecordId {
-        self.name(about).map(|seed| {
+    pub(super) fn kept_name(
+        &self,
+        request: &PlanRequest,
+        question: &Question,
+        room: &PlanBudget<'_>,
+    ) -> RecordId {
+        self.name(request, Source::Tuning, room).map(|seed| {
             let mut digest = Digest::new(seed);
             (question.box_bytes, question.direct, question.attach).hash(&mut digest);
             digest.finish()
@@ -93,7 +93,8 @@ impl PlanSelector {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::prove::tests::{budget, key, team};
+    use super::super::prove::tests::{budget, request, team};
+    use super::super::proven::Proven;
     use super::*;
     use crate::call::CallSpec;
     use crate::flag::WakeFence;
@@ -116,38 +117,30 @@ mod tests {
             operator: Some(crate::Operator::Sum),
             root: 0,
         };
-        let key = selector.key_of(&call);
-        let question = selector.question(&key, &room);
+        let request = selector.request_of(&call);
+        let question = selector.question(&request, &room);
         let chose = Cell::new(0);
         let ask = |selector: &PlanSelector| {
-            selector.once(
-                &(key, 4096usize),
-                &question,
-                Source::Tuning(key.access),
-                &room,
-                |chosen, proofs| {
-                    chose.set(chose.get() + usize::from(matches!(proofs, Proofs::Made(_))));
-                    PlanSelector::plans(&key, &question, chosen, proofs, None)
-                },
-            )
+            selector.once(&request, &question, Source::Tuning, &room, |chosen, proofs| {
+                chose.set(chose.get() + usize::from(matches!(proofs, Proofs::Made(_))));
+                PlanSelector::plans(&request, &question, chosen, proofs, None)
+            })
         };
         let (first, second) = (ask(&selector).unwrap(), ask(&PlanSelector::new(&config, false)).unwrap());
         assert_eq!(chose.get(), 1);
-        assert_eq!((&first.plan, &first.tail, first.window), (&second.plan, &second.tail, second.window));
+        let plans = |proven: &Proven| proven.0.iter().map(|run| run.plan.clone()).collect::<Vec<_>>();
+        assert_eq!(plans(&first), plans(&second));
         // A record of a build that makes other plans.
-        let name = selector.name(&(key, 100usize));
+        let room = PlanBudget { counter_bytes: 100, ..room };
+        let name = selector.name(&request, Source::Tuning, &room);
         let Seen::Mine(claim) = segment.pool().await_record(name, WakeFence::Full, 2) else {
             panic!("nobody has it")
         };
-        let chosen = selector.choose(&question, key.access).unwrap();
-        claim.give(&Record { chosen, proofs: vec![(1, first.plan.proof)] }.words());
-        let foreign = selector.once(
-            &(key, 100usize),
-            &question,
-            Source::Tuning(key.access),
-            &room,
-            |chosen, proofs| PlanSelector::plans(&key, &question, chosen, proofs, None),
-        );
+        let chosen = selector.choose(&request, &question).unwrap();
+        claim.give(&Record { chosen, proofs: vec![(1, first.0[0].plan.proof)] }.words());
+        let foreign = selector.once(&request, &question, Source::Tuning, &room, |chosen, proofs| {
+            PlanSelector::plans(&request, &question, chosen, proofs, None)
+        });
         assert!(matches!(foreign, Err(Error::Foreign { .. })));
     }
 
@@ -157,7 +150,7 @@ mod tests {
         let (mut config, segment) = team(3);
         config.tuning.kept = Some(directory.join("plans.bin"));
         let room = budget(&segment);
-        let (key, access) = (key(Collective::Allreduce, 800, 8), PeerAccess::None);
+        let request = request(Collective::Allreduce, 800, 8);
         // A selector of its own with an empty cache, as in another program.
         let fresh = |config: &crate::config::TeamConfig| {
             let mut selector = PlanSelector::new(config, false);
@@ -166,20 +159,14 @@ mod tests {
         };
         let ask = |config: &crate::config::TeamConfig| {
             let (selector, made) = (fresh(config), Cell::new(0));
-            let question = selector.question(&key, &room);
-            let plans = selector.once(
-                &(key, 4096usize),
-                &question,
-                Source::Tuning(access),
-                &room,
-                |chosen, proofs| {
-                    made.set(made.get() + usize::from(matches!(proofs, Proofs::Made(_))));
-                    PlanSelector::plans(&key, &question, chosen, proofs, None)
-                },
-            );
-            (plans.unwrap().plan, made.get())
+            let question = selector.question(&request, &room);
+            let plans = selector.once(&request, &question, Source::Tuning, &room, |chosen, proofs| {
+                made.set(made.get() + usize::from(matches!(proofs, Proofs::Made(_))));
+                PlanSelector::plans(&request, &question, chosen, proofs, None)
+            });
+            (plans.unwrap().0[0].plan.clone(), made.get())
         };
-        assert!(!fresh(&config).has_kept(&key, &room));
+        assert!(!fresh(&config).has_kept(&request, &room));
         let (first, made) = ask(&config);
         assert_eq!(made, 1);
         assert_eq!(ask(&config), (first.clone(), 0), "taken from the file");
@@ -188,12 +175,12 @@ mod tests {
         let small = Segment::create(3, config.box_bytes, b"").unwrap();
         let room = budget(&small);
         let selector = fresh(&config);
-        let question = selector.question(&key, &room);
+        let question = selector.question(&request, &room);
         let proved = Cell::new(false);
         selector
-            .once(&(key, 4096usize), &question, Source::Tuning(access), &room, |chosen, proofs| {
+            .once(&request, &question, Source::Tuning, &room, |chosen, proofs| {
                 proved.set(matches!(proofs, Proofs::Made(_)));
-                PlanSelector::plans(&key, &question, chosen, proofs, None)
+                PlanSelector::plans(&request, &question, chosen, proofs, None)
             })
             .unwrap();
         assert!(proved.get());
@@ -206,22 +193,22 @@ mod tests {
         let (mut config, segment) = team(2);
         config.tuning.kept = Some(directory.join("plans.bin"));
         let room = budget(&segment);
-        let (key, access) = (key(Collective::Barrier, 0, 1), PeerAccess::None);
+        let request = request(Collective::Barrier, 0, 1);
         let selector = PlanSelector::new(&config, false);
-        let question = selector.question(&key, &room);
+        let question = selector.question(&request, &room);
         let seen = std::cell::RefCell::new(Vec::new());
         let ask = || {
             selector
-                .once(&(key, 1usize), &question, Source::Tuning(access), &room, |chosen, proofs| {
+                .once(&request, &question, Source::Tuning, &room, |chosen, proofs| {
                     seen.borrow_mut().push(matches!(proofs, Proofs::Told(_)));
-                    PlanSelector::plans(&key, &question, chosen, proofs, None)
+                    PlanSelector::plans(&request, &question, chosen, proofs, None)
                 })
                 .unwrap()
         };
-        let proof = ask().plan.proof;
-        let chosen = selector.choose(&question, access).unwrap();
+        let proof = ask().0[0].plan.proof;
+        let chosen = selector.choose(&request, &question).unwrap();
         let record = Record { chosen, proofs: vec![(1, proof)] }.words();
-        selector.tuning.keep(selector.kept_name(&(key, 1usize), &question), &record);
+        selector.tuning.keep(selector.kept_name(&request, &question, &room), &record);
         let _ = ask();
         assert_eq!(*seen.borrow(), [false, true, false], "told, found to be another one, and proved");
         std::fs::remove_dir_all(&directory).unwrap();
