@@ -6,7 +6,7 @@
 //! 4. A setting is chosen where it is 5 % faster on average, and no construct is slower in most of the launches or far slower
 //!    in one.
 
-use super::settings::{bindings, shapes, waits, Barrier, Shape};
+use super::settings::{bindings, distributed, shapes, waits, Barrier, Shape};
 use super::{Host, OpenmpError, Trial, CONSTRUCTS};
 use crate::script::Variables;
 use serde::Serialize;
@@ -83,7 +83,9 @@ pub fn search(
         let best = sweep.ranking().first().filter(|best| best.1 < 1.0).map_or(0, |best| best.0);
         let waiting = sweep.settings[best].variables.clone();
         let from = sweep.settings.len();
-        shapes.iter().for_each(|shape| sweep.add(joined(&waiting, &shape.of_all())));
+        let shaped = shapes.iter().map(|shape| shape.of_all());
+        let shaped = shaped.chain(distributed(host.runtime, threads, effort.cpus));
+        shaped.for_each(|shape| sweep.add(joined(&waiting, &shape)));
         sweep.round(host, effort.window_ms, from, false, step)?;
         let mixed = mixed(&sweep, best, from, &shapes);
         let from = sweep.settings.len();
@@ -104,7 +106,7 @@ pub fn search(
 pub fn steps(host: &Host, threads: usize, effort: &Effort) -> usize {
     let waits = (1 + waits(host.runtime).len()) * bindings(effort.cpus).len() + 1;
     let shapes = shapes(host.runtime, threads).len();
-    waits + if shapes > 0 { shapes + 5 } else { 0 } + effort.rounds * (FINALISTS + 2)
+    waits + if shapes > 0 { shapes + 6 } else { 0 } + effort.rounds * (FINALISTS + 2)
 }
 
 fn joined(a: &Variables, b: &Variables) -> Variables {

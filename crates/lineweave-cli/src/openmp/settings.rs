@@ -97,9 +97,6 @@ impl Shape {
 
 /// Returns the shapes of barriers that a runtime has; none for libgomp, which has one. By default LLVM's barriers are hypercubes with four
 /// children, those of reductions with two.
-///
-/// LLVM's distributed barrier is left out: it is for all kinds or none, and does not
-/// yield where threads outnumber CPUs.
 pub fn shapes(runtime: Runtime, threads: usize) -> Vec<Shape> {
     if runtime == Runtime::Libgomp {
         return Vec::new();
@@ -108,6 +105,12 @@ pub fn shapes(runtime: Runtime, threads: usize) -> Vec<Shape> {
     let branching = |pattern| (1..=widest).map(move |bits| Shape { pattern, bits: Some(bits) });
     let flat = ["linear", "hierarchical"].map(|pattern| Shape { pattern, bits: None });
     flat.into_iter().chain(branching("tree")).chain(branching("hyper")).collect()
+}
+
+/// Returns the settings of LLVM's distributed barrier, which is for all kinds or none; nothing where threads outnumber CPUs, since it does not yield.
+pub fn distributed(runtime: Runtime, threads: usize, cpus: usize) -> Option<Variables> {
+    let shape = Shape { pattern: "dist", bits: None };
+    (runtime == Runtime::Libomp && threads <= cpus).then(|| shape.of_all())
 }
 
 #[cfg(test)]
@@ -133,5 +136,7 @@ mod tests {
         let expected = [("KMP_PLAIN_BARRIER_PATTERN", "tree,tree"), ("KMP_PLAIN_BARRIER", "2,2")];
         assert_eq!(shape.of(Barrier::Plain), variables(&expected));
         assert_eq!(shape.of_all().len(), 6);
+        let distributed = |threads| distributed(Runtime::Libomp, threads, 4).map(|all| all.len());
+        assert_eq!((distributed(4), distributed(5)), (Some(3), None));
     }
 }
