@@ -4,7 +4,8 @@
  *   channel WINDOW_MS TASK:BYTES,.. TASK:BYTES,.. ...
  *
  * `variable:NAME` prints the number that a control variable of the MPI has. `way:COLLECTIVE:LEAST:NAME=NUMBER,..` has the collective carried out with these
- * variables too from LEAST bytes on. A task is a collective, or
+ * variables too from LEAST bytes on. `turns:FILE:JOB:JOBS` has this launch, one of JOBS, measure in turns with the others (turns.h); `jobs:0,2` names those that take part
+ * in the next task, which has one length. A task is a collective, or
  *
  *   pingpong   half of a round trip between ranks 0 and 1
  *   once       a message from rank 0 to rank 1, timed as a collective is
@@ -26,12 +27,10 @@
  * batch's time is the median of its calls'. Ranks that a task leaves out sleep.
  */
 #define _GNU_SOURCE
+#include "turns.h"
 #include "waits.h"
 #include "ways.h"
-#include <fcntl.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
 
 int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
 int MPI_Sendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
@@ -40,6 +39,8 @@ int MPI_Get_library_version(char *, int *);
 int MPI_Get_processor_name(char *, int *);
 
 enum { WAKE = 2, MOST_CALLS = 64, LEAST_BATCHES = 9, MOST_BATCHES = 100, FEW = 8, NAME = 256 };
+/* Batches of a case in turns with other jobs: all have to make as many. */
+enum { BATCHES_IN_TURNS = 15 };
 /* Ranks begin a call at a multiple of this, in ns, this much after the barrier at least. */
 static const double PERIOD = 4000, MARGIN = 1000;
 /* A rank waits for others for so long, in ns, before it calls the MPI. */
@@ -245,22 +246,29 @@ static int warm(enum kind kind, struct set set, size_t bytes, double time)
     return once > 1e6 ? 1 : once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
 }
 
-/* Times a collective in each of its ways. The ways take turns, another first each time: what else happens on the machine meets all alike. */
+/* Times a collective in each of its ways. The ways take turns, another first each time: what else happens on the machine meets all alike. Where jobs take turns,
+ * each batch is a turn, and the first one begins with what prepares the case. */
 static void collective(enum kind kind, size_t bytes)
 {
     static double times[MOST_WAYS][MOST_BATCHES];
     int numbers[MOST_WAYS], calls[MOST_WAYS], count = ways_of(kind, bytes, numbers), batches = 0;
+    int beside = count > 1 || turns != NULL, least = turns ? BATCHES_IN_TURNS : LEAST_BATCHES, most = turns ? BATCHES_IN_TURNS : MOST_BATCHES;
+    begin_turn();
     struct set set = make_set(given(kind, bytes), taken(kind, bytes));
     for (int w = 0; w < count; w++) {
         take(numbers[w]);
         if (kind != KINDS) check(kind, set, bytes);
-        calls[w] = warm(kind, set, bytes, count > 1 ? WARM_BESIDE : WARM);
+        calls[w] = warm(kind, set, bytes, beside ? WARM_BESIDE : WARM);
     }
-    for (double spent = 0; batches < MOST_BATCHES && (batches < LEAST_BATCHES || spent < window_ns * count); batches++) {
+    for (double spent = 0; batches < most && (batches < least || spent < window_ns * count); batches++) {
+        if (batches > 0) {
+            end_turn(0, meet);
+            begin_turn();
+        }
         double start = now_ns(), took;
         for (int i = 0; i < count; i++) {
             int w = (batches + i) % count;
-            if (count > 1) {
+            if (beside) {
                 take(numbers[w]);
                 call_or_send(kind, set, bytes);
             }
@@ -277,17 +285,20 @@ static void collective(enum kind kind, size_t bytes)
         end_line();
     }
     give_back(set);
+    end_turn(1, meet);
 }
 
 /* Looks at the code of each of a collective's ways. */
 static void codes(enum kind kind, size_t bytes)
 {
     int numbers[MOST_WAYS], count = ways_of(kind, bytes, numbers);
+    begin_turn();
     for (int w = 0; w < count; w++) {
         take(numbers[w]);
         code(kind, bytes, numbers[w], apart ? 2000 : 10000);
     }
     take(0);
+    end_turn(1, meet);
 }
 
 /* Nodes that the ranks are on. */
@@ -369,12 +380,23 @@ int main(int argc, char **argv)
             if (rank == 0) printf("%s 0 %ld\n", argv[i] + 9, value);
             continue;
         }
+        if (strncmp(argv[i], "turns:", 6) == 0) {
+            join_turns(argv[i] + 6);
+            continue;
+        }
+        /* A case of other jobs is theirs alone. */
+        if (strncmp(argv[i], "jobs:", 5) == 0) {
+            int part = i + 1 < argc && take_part(argv[i] + 5, i + 2 < argc ? argv[i + 2] + 5 : NULL);
+            i += !part;
+            continue;
+        }
         char *rest = strdup(argv[i]), *name = strsep(&rest, ":"), *text;
         while (rest && (text = strsep(&rest, ","))) {
             task(name, strtoull(text, NULL, 10));
-            MPI_Barrier(world);
+            if (!turns) MPI_Barrier(world);
         }
     }
+    leave_turns();
     MPI_Finalize();
     return 0;
 }

@@ -45,6 +45,13 @@ pub struct Failed {
     pub how: String,
 }
 
+impl Failed {
+    /// Returns whether the launch was ended since it took too long.
+    pub fn is_late(&self) -> bool {
+        self.how.starts_with("it was ended after")
+    }
+}
+
 /// The program that ranks run, and the way to start it.
 #[derive(Debug)]
 pub struct Host {
@@ -56,7 +63,7 @@ pub struct Host {
     pub crowd: usize,
     words: Vec<OsString>,
     program: std::path::PathBuf,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Host {
@@ -77,17 +84,10 @@ impl Host {
         let command =
             words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         let unknown = Facts { ranks: 0, nodes: 0, cpus: 0, version: String::new() };
-        let mut host = Host {
-            mpi,
-            command,
-            facts: unknown,
-            crowd: 0,
-            words: words.to_vec(),
-            program,
-            _directory: directory,
-        };
+        let mut host =
+            Host { mpi, command, facts: unknown, crowd: 0, words: words.to_vec(), program, directory };
         let broken = |how: String| HostError::Broken { command: host.command.clone(), how };
-        let said = host.said(&[], 0, &[]).map_err(|(_, how)| broken(how))?;
+        let said = host.said(&[], 0, &[], PATIENCE).map_err(|(_, how)| broken(how))?;
         let facts = said.lines().find_map(facts).ok_or_else(|| broken("no rank answered".to_owned()))?;
         let command = host.command.clone();
         match facts {
@@ -109,10 +109,26 @@ impl Host {
         window_ms: u32,
         variables: &[(String, String)],
     ) -> Result<Vec<Line>, Failed> {
-        match self.said(tasks, window_ms, variables) {
+        self.launch_within(tasks, window_ms, variables, PATIENCE)
+    }
+
+    /// As [`Host::launch`], for as long as `limit`.
+    pub(super) fn launch_within(
+        &self,
+        tasks: &[String],
+        window_ms: u32,
+        variables: &[(String, String)],
+        limit: Duration,
+    ) -> Result<Vec<Line>, Failed> {
+        match self.said(tasks, window_ms, variables, limit) {
             Ok(text) => Ok(lines(&text)),
             Err((text, how)) => Err(Failed { before: lines(&text), how }),
         }
+    }
+
+    /// Returns the directory of the program, which is removed with this value.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Returns the error of a launch without which nothing can be measured.
@@ -130,6 +146,7 @@ impl Host {
         tasks: &[String],
         window_ms: u32,
         variables: &[(String, String)],
+        limit: Duration,
     ) -> Result<String, (String, String)> {
         let mut command = Command::new(&self.words[0]);
         self.mpi.environment(&mut command);
@@ -138,7 +155,7 @@ impl Host {
         }
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.args(&self.words[1..]).arg(&self.program).arg(window_ms.to_string()).args(tasks);
-        let Captured { out, ended, .. } = capture(&mut command, PATIENCE);
+        let Captured { out, ended, .. } = capture(&mut command, limit);
         match ended {
             Ok(()) => Ok(out),
             Err(how) => Err((out, how)),

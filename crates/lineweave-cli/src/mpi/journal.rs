@@ -4,6 +4,7 @@
 //! counts once. Launches that failed are not kept: they end soon. The file is removed when all is measured.
 
 use super::runs::Effort;
+use super::turns::{words, Case, FailedJob};
 use super::{Failed, Host, Line};
 use crate::bench::installed::HEADERS;
 use crate::files::{make_room, replace_bytes};
@@ -85,6 +86,28 @@ impl Journal {
         }
         let lines = host.launch(tasks, window_ms, variables)?;
         self.add(&Entry { tasks: tasks.to_vec(), variables: variables.to_vec(), lines: lines.clone() });
+        Ok(lines)
+    }
+
+    /// As [`Journal::launch`], for jobs that measure in turns.
+    pub fn launch_in_turns(
+        &mut self,
+        host: &Host,
+        jobs: &[Variables],
+        cases: &[Case],
+        window_ms: u32,
+    ) -> Result<Vec<Line>, FailedJob> {
+        let tasks = words(cases);
+        let name = |job: usize, name: &str| format!("{job}:{name}");
+        let all = jobs.iter().enumerate();
+        let variables: Variables = all
+            .flat_map(|(job, set)| set.iter().map(move |(n, value)| (name(job, n), value.clone())))
+            .collect();
+        if let Some(lines) = self.recall(&tasks, &variables) {
+            return Ok(lines);
+        }
+        let lines = host.launch_in_turns(jobs, cases, window_ms)?;
+        self.add(&Entry { tasks, variables, lines: lines.clone() });
         Ok(lines)
     }
 

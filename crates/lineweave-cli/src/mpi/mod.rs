@@ -4,7 +4,7 @@
 //! 1. [`Host`] starts `bench/mpi/channel.c` under the launcher and reads its times.
 //! 2. [`Flavour`] knows the algorithms of a library of MPI, the settings that force them and the closed form of each.
 //! 3. [`Runs`] launches the algorithms of each collective and its default together, in rounds, if the library lets them be forced while it runs; if not,
-//!    each algorithm by itself. A [`Journal`] keeps the launches until all are done.
+//!    each algorithm has a launch of its own, and these take turns. A [`Journal`] keeps the launches until all are done.
 //! 4. [`Curves`] are the medians of the rounds.
 //! 5. [`Models`] predict the time of each algorithm by those of messages.
 //! 6. [`rules`] writes choices of algorithms in the form that the library reads.
@@ -24,6 +24,7 @@ mod order;
 pub mod rules;
 mod runs;
 mod tasks;
+mod turns;
 mod ways;
 
 pub use algorithm::Algorithm;
@@ -35,4 +36,4 @@ pub use journal::Journal;
 pub use models::{whole, Models, MODELS};
 pub use order::Order;
 pub use runs::{Effort, Runs, Setting};
-pub use tasks::{lengths, task, with_reference};
+pub use tasks::{lengths, task};

@@ -68,6 +68,7 @@ impl Order<'_> {
             channel: self.channel,
             code: self.channel,
             environment: Vec::new(),
+            beside: None,
         }
     }
 
@@ -93,7 +94,7 @@ impl Order<'_> {
         algorithms: Vec<Algorithm>,
         session: &Session,
     ) -> Result<Runs, HostError> {
-        let bar = session.out.progress(Runs::steps(flavour, &algorithms, effort) as u64);
+        let bar = session.out.progress(Runs::steps(flavour, effort) as u64);
         let mut journal = Journal::of(host, effort);
         if let (Some(file), left @ 1..) = (journal.file(), journal.left()) {
             let file = file.display();
@@ -116,12 +117,8 @@ impl Order<'_> {
         journal.end();
         interrupt::keeps("nothing was kept");
         if runs.disturbed > 0 {
-            let left_out = match flavour.switches() {
-                true => "",
-                false => ", and left out where others of the same setting are there",
-            };
             session.out.warn(&format!(
-                "{} of {} launches were disturbed by other work{left_out}",
+                "{} of {} launches were disturbed by other work",
                 runs.disturbed, runs.launches
             ));
         }

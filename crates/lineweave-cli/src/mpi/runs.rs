@@ -3,17 +3,15 @@
 //! Where an MPI's control variables can be set while it runs ([`Ways`]), one launch times all algorithms of a collective and its default in turns. Launches
 //! differ by more than algorithms do, so there only times of the same launch are compared.
 //!
-//! Other libraries read their settings when they start, so each setting needs a launch. One launch forces an algorithm of every collective,
-//! except of those that a forced algorithm calls itself. Rounds go forwards and backwards, with the default at both ends. So it is also where
-//! a launch with all algorithms failed, to find the one that did.
+//! Other libraries read their settings when they start. There a job forces an algorithm of every collective, except of those that a forced algorithm calls
+//! itself, and the jobs and one of the default measure in turns ([`Host::launch_in_turns`]). So it is also where a launch with all algorithms failed: the
+//! job that fails says which algorithm it was.
 //!
-//! Each launch times the same ping-pongs first and last. If these were slow, other work disturbed the launch, and one with settings of its own does not count
-//! where others are left.
+//! Other launches time the same ping-pongs first and last. If these were slow, other work disturbed the launch.
 
 use super::curves::CODE;
-use super::tasks::{
-    channel_tasks, forced, lengths, lengths_of, packs, task, with_reference, REFERENCE, REFERENCE_BYTES,
-};
+use super::tasks::{channel_tasks, forced, lengths, packs, task, with_reference, REFERENCE, REFERENCE_BYTES};
+use super::turns::{Case, FailedJob, MOST_JOBS};
 use super::ways::Ways;
 use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Journal, Line};
 use crate::bench::mpi::median;
@@ -38,6 +36,15 @@ pub struct Effort {
     pub code: bool,
     /// Variables of the environment of every launch.
     pub environment: Variables,
+    /// Settings of a further job that measures beside the default, where algorithms are jobs.
+    pub beside: Option<Variables>,
+}
+
+impl Effort {
+    /// Returns the number of jobs that force no algorithm.
+    fn others(&self) -> usize {
+        1 + usize::from(self.beside.is_some())
+    }
 }
 
 /// A forced algorithm: its times, or the reason why it has none.
@@ -48,12 +55,14 @@ pub struct Setting {
 }
 
 /// All measurements of an MPI.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Runs {
     /// Times of the channel's tasks.
     pub channel: Curves,
     /// Times with no algorithm forced.
     pub default: Curves,
+    /// Times with the settings of [`Effort::beside`].
+    pub beside: Curves,
     /// Times of each forced algorithm.
     pub settings: Vec<Setting>,
     pub launches: usize,
@@ -71,12 +80,10 @@ struct Launch {
 #[derive(Clone, PartialEq, Eq)]
 enum What {
     Channel,
-    /// The defaults of these collectives.
-    Default(Vec<Collective>),
-    /// Algorithms of several collectives.
-    Forced(Vec<usize>),
     /// The default of a collective and these of its algorithms, in turns.
     Together(Collective, Vec<usize>),
+    /// The defaults, and jobs that each force algorithms of several collectives, in turns.
+    Turns(Vec<Vec<usize>>),
 }
 
 impl Runs {
@@ -96,6 +103,7 @@ impl Runs {
             ways: Ways::of(host, flavour, &algorithms),
             why: vec![None; algorithms.len()],
             algorithms,
+            most: MOST_JOBS - effort.others(),
             done: Vec::new(),
         };
         // Collectives whose algorithms have launches of their own.
@@ -122,7 +130,8 @@ impl Runs {
                 continue;
             }
             let before = measuring.why.clone();
-            measuring.one_by_one(&apart, round, journal, &mut step)?;
+            step(&format!("round {}: algorithms in turns", round + 1));
+            measuring.in_turns(&apart, round, journal)?;
             // Without the algorithm that failed, the others go together again.
             let culprit = |i: usize| before[i].is_none() && measuring.why[i].is_some();
             let found = (0..before.len()).filter(|&i| culprit(i)).map(|i| measuring.algorithms[i].collective);
@@ -131,14 +140,12 @@ impl Runs {
             }
         }
         let Measuring { done, algorithms, why, .. } = measuring;
-        Ok(Runs::of(done, flavour, &effort.collectives, algorithms, why))
+        Ok(Runs::of(done, effort, algorithms, why))
     }
 
     /// Returns the number of launches for which [`Runs::measure`] calls `step`, if none fails.
-    pub fn steps(flavour: Flavour, algorithms: &[Algorithm], effort: &Effort) -> usize {
-        let all: Vec<usize> = (0..algorithms.len()).collect();
-        let each =
-            if flavour.switches() { effort.collectives.len() } else { packs(algorithms, &all).len() + 2 };
+    pub fn steps(flavour: Flavour, effort: &Effort) -> usize {
+        let each = if flavour.switches() { effort.collectives.len() } else { 1 };
         effort.rounds * (each + usize::from(effort.channel))
     }
 
@@ -148,38 +155,25 @@ impl Runs {
         for times in self.settings.iter_mut().filter_map(|s| s.times.as_mut().ok()) {
             times.level(&self.default);
         }
+        self.beside.level(&self.default);
         self.default.level(&self.default.clone());
         self
     }
 
-    fn of(
-        done: Vec<Launch>,
-        flavour: Flavour,
-        collectives: &[Collective],
-        algorithms: Vec<Algorithm>,
-        why: Vec<Option<String>>,
-    ) -> Runs {
+    fn of(done: Vec<Launch>, effort: &Effort, algorithms: Vec<Algorithm>, why: Vec<Option<String>>) -> Runs {
         let disturbed = disturbed(&done.iter().map(|l| l.lines.as_slice()).collect::<Vec<_>>());
         // Adds what each launch says of a subject.
         let collect = |curves: &mut Curves, said: &dyn Fn(&Launch) -> Vec<Line>| {
-            let all: Vec<(Vec<Line>, bool)> = done.iter().map(said).zip(disturbed.iter().copied()).collect();
-            let all: Vec<_> = all.into_iter().filter(|(lines, _)| !lines.is_empty()).collect();
-            let quiet = all.iter().filter(|(_, disturbed)| !disturbed).count();
-            // What is compared within a launch counts there, and the launches of a round stay together.
-            for (lines, disturbed) in &all {
-                // Other work does not change the code.
-                let (code, times): (Vec<Line>, Vec<Line>) =
-                    lines.iter().cloned().partition(|l| l.task.starts_with(CODE));
-                curves.add(&code);
-                if flavour.switches() || quiet == 0 || !disturbed {
-                    curves.add(&times);
-                }
-            }
+            done.iter().for_each(|launch| curves.add(&said(launch)));
         };
-        let mut default = Curves::default();
-        for &collective in collectives {
+        let (mut default, mut beside) = (Curves::default(), Curves::default());
+        for &collective in &effort.collectives {
             collect(&mut default, &|launch| match &launch.what {
-                What::Default(_) | What::Together(..) => launch.said_of(collective, 0),
+                What::Together(..) | What::Turns(_) => launch.said_of(collective, 0),
+                What::Channel => Vec::new(),
+            });
+            collect(&mut beside, &|launch| match (&launch.what, &effort.beside) {
+                (What::Turns(_), Some(_)) => launch.said_of(collective, 1),
                 _ => Vec::new(),
             });
         }
@@ -189,13 +183,15 @@ impl Runs {
             _ => Vec::new(),
         });
         let setting = |(i, (algorithm, why)): (usize, (Algorithm, Option<String>))| {
-            let said = |launch: &Launch| match &launch.what {
-                What::Forced(pack) if pack.contains(&i) => launch.said_of(algorithm.collective, 0),
-                What::Together(_, all) => {
-                    let at = all.iter().position(|&j| j == i);
-                    at.map_or_else(Vec::new, |at| launch.said_of(algorithm.collective, at + 1))
-                }
-                _ => Vec::new(),
+            let said = |launch: &Launch| {
+                let at = match &launch.what {
+                    What::Together(_, all) => all.iter().position(|&j| j == i).map(|at| at + 1),
+                    What::Turns(packs) => {
+                        packs.iter().position(|pack| pack.contains(&i)).map(|at| at + effort.others())
+                    }
+                    What::Channel => None,
+                };
+                at.map_or_else(Vec::new, |at| launch.said_of(algorithm.collective, at))
             };
             let mut times = Curves::default();
             collect(&mut times, &said);
@@ -203,12 +199,12 @@ impl Runs {
         };
         let settings = algorithms.into_iter().zip(why).enumerate().map(setting).collect();
         let (launches, disturbed) = (done.len(), disturbed.iter().filter(|d| **d).count());
-        Runs { channel, default, settings, launches, disturbed }
+        Runs { channel, default, beside, settings, launches, disturbed }
     }
 }
 
 impl Launch {
-    /// Returns the lines of a collective in one of its ways, without the way's number; 0 is the default, or what is forced by the launch.
+    /// Returns the lines of a collective in one of its ways or jobs, without the number of that; 0 is the default.
     fn said_of(&self, collective: Collective, way: usize) -> Vec<Line> {
         let of = |line: &Line| {
             let (task, number) = line.task.split_once('~').unwrap_or((&line.task, "0"));
@@ -228,6 +224,8 @@ struct Measuring<'a> {
     ways: Ways,
     /// The reason why an algorithm has no times.
     why: Vec<Option<String>>,
+    /// The most jobs beside the default's that are there at once.
+    most: usize,
     done: Vec<Launch>,
 }
 
@@ -245,65 +243,123 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Measures the algorithms of these collectives in launches that force one of each, and the defaults.
-    fn one_by_one(
+    /// Measures the algorithms of these collectives and the defaults, by jobs that force an algorithm of each collective. Without an algorithm that failed, all is
+    /// measured again. Where a job fails beside many others and not alone, half as many are there at once from then on.
+    fn in_turns(
         &mut self,
         collectives: &BTreeSet<Collective>,
         round: usize,
         journal: &mut Journal,
-        step: &mut impl FnMut(&str),
     ) -> Result<(), HostError> {
-        let numbers: Vec<usize> = collectives.iter().flat_map(|&c| self.left_of(c)).collect();
-        let mut packs = packs(&self.algorithms, &numbers);
-        if round % 2 == 1 {
-            packs.reverse();
-        }
-        let default = What::Default(collectives.iter().copied().collect());
-        for what in
-            [default.clone()].into_iter().chain(packs.into_iter().map(What::Forced)).chain([default.clone()])
-        {
-            step(&title(&what, &self.algorithms, round));
-            let What::Forced(mut pack) = what else {
-                self.launch(journal, what, round).map_err(|failed| self.host.broken(failed))?;
-                continue;
-            };
-            while !pack.is_empty() {
-                let Err(failed) = self.launch(journal, What::Forced(pack.clone()), round) else { break };
-                // The first algorithm without a time made the launch fail.
-                let culprit = pack.iter().find(|&&i| !has_all(&failed, &self.algorithms[i], self.effort));
-                let culprit = *culprit.unwrap_or(&pack[0]);
-                self.why[culprit] = Some(failed.how);
-                pack.retain(|&i| i != culprit);
+        loop {
+            let numbers: Vec<usize> = collectives.iter().flat_map(|&c| self.left_of(c)).collect();
+            let packs = packs(&self.algorithms, &numbers);
+            let mut lines = Vec::new();
+            let mut failure = None;
+            let groups = if packs.is_empty() { vec![&packs[..]] } else { packs.chunks(self.most).collect() };
+            let others = self.effort.others();
+            for (i, group) in groups.into_iter().enumerate() {
+                match self.group(collectives, group, round, journal) {
+                    Ok(said) => join(&mut lines, said, others, i * self.most),
+                    Err(failed) => {
+                        failure = Some((group.to_vec(), failed));
+                        break;
+                    }
+                }
             }
+            let Some((group, FailedJob { job, failed })) = failure else {
+                self.done.push(Launch { what: What::Turns(packs), lines });
+                return Ok(());
+            };
+            let Some(pack) = job.checked_sub(others).map(|at| &group[at]) else {
+                return Err(self.host.broken(failed));
+            };
+            if group.len() > 1 && self.group(collectives, std::slice::from_ref(pack), round, journal).is_ok()
+            {
+                self.most = group.len().div_ceil(2);
+                continue;
+            }
+            // The first algorithm without a time made the job fail.
+            let culprit = pack.iter().find(|&&i| !has_all(&failed, &self.algorithms[i], self.effort));
+            self.why[*culprit.unwrap_or(&pack[0])] = Some(failed.how);
         }
-        Ok(())
     }
 
-    /// Returns the tasks and the environment of a launch.
+    /// Measures the defaults and these packs in turns.
+    fn group(
+        &self,
+        collectives: &BTreeSet<Collective>,
+        packs: &[Vec<usize>],
+        round: usize,
+        journal: &mut Journal,
+    ) -> Result<Vec<Line>, FailedJob> {
+        let Measuring { effort, algorithms, flavour, .. } = self;
+        let others = std::iter::once(Variables::new()).chain(effort.beside.clone());
+        let jobs: Vec<Variables> = others
+            .chain(packs.iter().map(|pack| forced(*flavour, algorithms, pack)))
+            .map(|variables| effort.environment.iter().cloned().chain(variables).collect())
+            .collect();
+        let mut cases = Vec::new();
+        for &collective in collectives {
+            for bytes in lengths(collective, &effort.bytes) {
+                let forces = |pack: &Vec<usize>| {
+                    let is =
+                        |&i: &usize| algorithms[i].collective == collective && algorithms[i].least <= bytes;
+                    pack.iter().any(is)
+                };
+                let with = (0..packs.len()).filter(|&at| forces(&packs[at])).map(|at| at + effort.others());
+                let with: Vec<usize> = (0..effort.others()).chain(with).collect();
+                let task = task(collective, &[bytes]);
+                // Once is enough for the code, which is no time.
+                if round == 0 && effort.code {
+                    cases.push(Case { task: format!("{CODE}{task}"), jobs: with.clone() });
+                }
+                cases.push(Case { task, jobs: with });
+            }
+        }
+        journal.launch_in_turns(self.host, &jobs, &cases, effort.window_ms)
+    }
+
+    /// Returns the tasks and the environment of a launch by itself.
     fn asked(&self, what: &What, round: usize) -> (Vec<String>, Variables) {
         let Measuring { effort, algorithms, .. } = self;
-        let (mut tasks, variables) = match what {
-            What::Channel => (channel_tasks(self.host.facts.ranks), Vec::new()),
-            What::Default(collectives) => {
-                (collectives.iter().map(|c| task(*c, &effort.bytes)).collect(), Vec::new())
+        let (tasks, words) = match what {
+            What::Together(collective, all) => {
+                let task = task(*collective, &effort.bytes);
+                let code = (round == 0 && effort.code).then(|| format!("{CODE}{task}"));
+                (std::iter::once(task).chain(code).collect(), self.ways.words(algorithms, all))
             }
-            What::Together(collective, _) => (vec![task(*collective, &effort.bytes)], Vec::new()),
-            What::Forced(pack) => {
-                let of = |&i: &usize| task(algorithms[i].collective, &lengths_of(&algorithms[i], effort));
-                (pack.iter().map(of).collect(), forced(self.flavour, algorithms, pack))
-            }
+            What::Channel | What::Turns(_) => (channel_tasks(self.host.facts.ranks), Vec::new()),
         };
-        // Once is enough for the code, which is no time.
-        if round == 0 && effort.code && *what != What::Channel {
-            tasks.extend(tasks.clone().iter().map(|task| format!("{CODE}{task}")));
-        }
-        let words = match what {
-            What::Together(_, all) => self.ways.words(algorithms, all),
-            _ => Vec::new(),
-        };
-        let environment = effort.environment.iter().cloned().chain(variables).collect();
-        (words.into_iter().chain(with_reference(tasks)).collect(), environment)
+        (words.into_iter().chain(with_reference(tasks)).collect(), effort.environment.clone())
     }
+}
+
+/// Adds the lines of a group of jobs, of which the first `others` are the same in each group, with so many jobs `before` it. The times of a further group are scaled
+/// so that its default took what the first group's did.
+fn join(lines: &mut Vec<Line>, said: Vec<Line>, others: usize, before: usize) {
+    if before == 0 {
+        lines.extend(said);
+        return;
+    }
+    let default = |lines: &[Line], task: &str, bytes: u64| {
+        let line = lines.iter().find(|line| line.task == task && line.bytes == bytes)?;
+        Some(median(&line.times))
+    };
+    let mut more = Vec::new();
+    for line in &said {
+        let Some((task, job)) = line.task.split_once('~') else { continue };
+        let Some(job) = job.parse().ok().filter(|job: &usize| *job >= others) else { continue };
+        let (ours, theirs) = (default(lines, task, line.bytes), default(&said, task, line.bytes));
+        let scale = match (ours, theirs) {
+            (Some(ours), Some(theirs)) if !task.starts_with(CODE) => ours / theirs,
+            _ => 1.0,
+        };
+        let job = job + before;
+        let times = line.times.iter().map(|time| time * scale).collect();
+        more.push(Line { task: format!("{task}~{job}"), bytes: line.bytes, times });
+    }
+    lines.extend(more);
 }
 
 /// Returns, for each launch, whether it was disturbed, by its ping-pongs.
@@ -324,24 +380,12 @@ pub(super) fn disturbed(launches: &[&[Line]]) -> Vec<bool> {
     launches.iter().map(is).collect()
 }
 
-fn title(what: &What, algorithms: &[Algorithm], round: usize) -> String {
-    let of = match what {
-        What::Channel => "messages".to_owned(),
-        What::Together(collective, _) => collective.to_string(),
-        What::Default(_) => "default".to_owned(),
-        What::Forced(pack) => pack.first().map_or_else(String::new, |&i| {
-            let others = if pack.len() > 1 { format!(" and {} more", pack.len() - 1) } else { String::new() };
-            format!("{} {}{others}", algorithms[i].collective, algorithms[i].name)
-        }),
-    };
-    format!("round {}: {of}", round + 1)
-}
-
+/// Returns whether the output of a job that failed has all cases of an algorithm.
 fn has_all(failed: &Failed, algorithm: &Algorithm, effort: &Effort) -> bool {
     let has = |bytes: &u64| {
         failed.before.iter().any(|l| l.task == algorithm.collective.name() && l.bytes == *bytes)
     };
-    lengths(algorithm.collective, &lengths_of(algorithm, effort)).iter().all(has)
+    lengths(algorithm.collective, &effort.bytes).iter().filter(|bytes| **bytes >= algorithm.least).all(has)
 }
 
 #[cfg(test)]
@@ -377,7 +421,17 @@ mod tests {
             Launch { what: What::Together(Collective::Bcast, vec![0]), lines }
         };
         let done = vec![launch(100.0), launch(300.0), launch(120.0)];
-        let runs = Runs::of(done, Flavour::Mpich, &[Collective::Bcast], vec![algorithm], vec![None]);
+        let effort = Effort {
+            bytes: vec![8],
+            collectives: vec![Collective::Bcast],
+            rounds: 3,
+            window_ms: 1,
+            channel: false,
+            code: false,
+            environment: Vec::new(),
+            beside: None,
+        };
+        let runs = Runs::of(done, &effort, vec![algorithm], vec![None]);
         let times =
             |runs: &Runs| runs.settings[0].times.as_ref().unwrap().launches("bcast", 8).unwrap().to_vec();
         assert_eq!(times(&runs), [50.0, 150.0, 60.0]);
@@ -385,5 +439,16 @@ mod tests {
         let runs = runs.levelled();
         assert_eq!(times(&runs), [60.0; 3]);
         assert_eq!(runs.default.launches("bcast", 8), Some(&[120.0; 3][..]));
+    }
+
+    #[test]
+    fn a_further_group_is_scaled_by_its_default() {
+        let line = |task: &str, ns: f64| Line { task: task.into(), bytes: 8, times: vec![ns] };
+        let mut lines = Vec::new();
+        join(&mut lines, vec![line("bcast", 100.0), line("bcast~1", 50.0)], 1, 0);
+        join(&mut lines, vec![line("bcast", 200.0), line("bcast~1", 300.0), line("code-bcast~1", 7.0)], 1, 1);
+        let all =
+            [line("bcast", 100.0), line("bcast~1", 50.0), line("bcast~2", 150.0), line("code-bcast~2", 7.0)];
+        assert_eq!(lines, all);
     }
 }

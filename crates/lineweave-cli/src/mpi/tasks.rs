@@ -1,6 +1,6 @@
 //! The tasks that `channel.c` is asked for in a launch.
 
-use super::{Algorithm, Effort, Flavour};
+use super::{Algorithm, Flavour};
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
 
@@ -46,11 +46,6 @@ pub fn with_reference(tasks: Vec<String>) -> Vec<String> {
 /// Returns the task of a collective at its lengths.
 pub fn task(collective: Collective, bytes: &[u64]) -> String {
     written(collective.name(), &lengths(collective, bytes))
-}
-
-/// Returns the lengths at which an algorithm can be forced.
-pub(super) fn lengths_of(algorithm: &Algorithm, effort: &Effort) -> Vec<u64> {
-    effort.bytes.iter().copied().filter(|bytes| *bytes >= algorithm.least).collect()
 }
 
 /// Returns the lengths of a collective: a barrier has only 0.

@@ -281,6 +281,7 @@ mod tests {
             channel: false,
             code: false,
             environment: Vec::new(),
+            beside: None,
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
         let time = |form: Form, bytes| models.predict(&algorithm("", form), 4, bytes)[0].unwrap();
@@ -302,7 +303,7 @@ mod tests {
             default.push(Cell::new("bcast", bytes), time(forms[usize::from(bytes > 4096)].1, bytes));
             code(&mut default, bytes, if bytes > 4096 { 3.0 } else { 2.0 });
         }
-        let runs = Runs { channel: timed, default, settings, launches: 3, disturbed: 0 };
+        let runs = Runs { channel: timed, default, settings, launches: 3, ..Runs::default() };
         let facts = Facts { ranks: 4, nodes: 1, cpus: 4, version: String::new() };
         let predictors = Predictors::fit(runs.clone()).unwrap();
         let study = Study::of(&facts, &effort, &runs, &predictors, &[]);

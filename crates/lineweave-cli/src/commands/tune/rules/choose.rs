@@ -238,6 +238,7 @@ mod tests {
             channel: false,
             code: false,
             environment: Vec::new(),
+            beside: None,
         };
         let setting = |name: &str, times| Setting { algorithm: algorithm(name), times };
         let fast = curves(&[(8, &[50.0, 55.0]), (64, &[70.0]), (4096, &[99.0]), (65536, &[2000.0])]);
@@ -255,7 +256,7 @@ mod tests {
             (4096, &[100.0, 101.0]),
             (65536, &[1000.0, 980.0]),
         ]);
-        (effort, Runs { channel: Curves::default(), default, settings, launches: 6, disturbed: 0 })
+        (effort, Runs { default, settings, launches: 6, ..Runs::default() })
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), C
         if flavour != found {
             return Err(HostError::Other { found: found.name(), wanted: flavour.name() }.into());
         }
-        tuned.push(raced(host, flavour, &order(tune, &[]), session)?);
+        tuned.push(raced(tune, host, flavour, session)?);
     }
     let Some(Tuned { host, .. }) = tuned.first() else { return Ok(()) };
     let ranks: Vec<usize> = tuned.iter().map(|t| t.host.facts.ranks).collect();
@@ -155,7 +155,8 @@ pub(super) fn order<'a>(tune: &'a Tune, launcher: &'a [OsString]) -> Order<'a> {
 }
 
 /// Runs one round of all algorithms and of the channel, then rounds of the algorithms near the best.
-fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> Result<Tuned, CliError> {
+fn raced(tune: &Tune, host: Host, flavour: Flavour, session: &Session) -> Result<Tuned, CliError> {
+    let order = order(tune, &[]);
     let effort = order.effort();
     let ranks = host.facts.ranks;
     let mut all = flavour.algorithms(&host.mpi, ranks, &effort.collectives);
@@ -169,7 +170,7 @@ fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> 
         complete(&mut choices, &runs, models.as_ref(), ranks, flavour.needs_all_lengths());
     }
     if !flavour.switches() {
-        keep_faster(&host, flavour, &effort, &mut choices, session)?;
+        keep_faster(tune, (&host, flavour), &effort, &mut choices, session)?;
     }
     let by_model = models.map(|models| by_model(&effort, &first, &models, ranks));
     Ok(Tuned { host, runs, choices, by_model })
@@ -178,8 +179,8 @@ fn raced(host: Host, flavour: Flavour, order: &Order<'_>, session: &Session) -> 
 /// Has a library carry out what is chosen, and leaves collectives that do not get faster by it to the library: where each algorithm had launches of its own,
 /// part of its gain may have been those launches'.
 fn keep_faster(
-    host: &Host,
-    flavour: Flavour,
+    tune: &Tune,
+    (host, flavour): (&Host, Flavour),
     effort: &Effort,
     choices: &mut [Choice],
     session: &Session,
@@ -194,7 +195,7 @@ fn keep_faster(
         return Ok(());
     }
     let effort = Effort { collectives, ..effort.clone() };
-    let faster = faster(host, &effort, &written.variables, session)?;
+    let faster = faster(tune, (host, flavour), &effort, &written.variables, session)?;
     choices.iter_mut().filter(|c| !faster.contains(&c.collective)).for_each(|c| c.best = None);
     Ok(())
 }

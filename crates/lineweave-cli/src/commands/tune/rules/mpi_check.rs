@@ -5,7 +5,6 @@
 
 use super::check::{self, Kind};
 use super::mpi::{hosts, launchers, order};
-use super::mpi_turns::in_turns;
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
 use crate::mpi::{lengths, Algorithm, Cell, Curves, Effort, Flavour, Host, Runs, Setting};
@@ -38,7 +37,7 @@ pub fn run(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Resul
         }
         let timed = match flavour.switches() {
             true => by_pairs(tune, (host, *flavour), &cells, &ruled_by, session)?,
-            false => by_launches(tune, (host, *flavour), &ruled_by, session)?,
+            false => by_turns(tune, (host, *flavour), &ruled_by, session)?,
         };
         if hosts.len() > 1 {
             session.out.line(&format!("{ranks} ranks:"))?;
@@ -142,33 +141,23 @@ impl Timed {
     }
 }
 
-/// Compares an MPI with the rules and by default, launch by launch.
-fn by_launches(
+/// Compares an MPI with the rules and by default, as jobs that take turns.
+fn by_turns(
     tune: &Tune,
     (host, flavour): (&Host, Flavour),
     ruled_by: &Variables,
     session: &Session,
 ) -> Result<Timed, CliError> {
     let order = order(tune, &[]);
-    let effort = order.effort();
-    let mut timed = Timed::default();
-    // Rounds of the algorithms lie between those of the comparison.
-    let (turns, each) = if tune.rules.exhaustive { (effort.rounds, 1) } else { (1, effort.rounds) };
-    for _ in 0..turns {
-        let (without, with) = in_turns(host, &Effort { rounds: each, ..effort.clone() }, ruled_by, session)?;
-        timed.default.extend(&without);
-        timed.ruled.extend(&with);
-        if tune.rules.exhaustive {
-            let all = flavour.algorithms(&host.mpi, host.facts.ranks, &effort.collectives);
-            let once = Effort { rounds: 1, ..effort.clone() };
-            for setting in order.measure(host, flavour, &once, all, session)?.settings {
-                let times = setting.times.iter();
-                times.for_each(|times| {
-                    timed.own.entry(setting.algorithm.name.clone()).or_default().extend(times)
-                });
-            }
-        }
-    }
+    let effort = Effort { beside: Some(ruled_by.clone()), ..order.effort() };
+    let all = match tune.rules.exhaustive {
+        true => flavour.algorithms(&host.mpi, host.facts.ranks, &effort.collectives),
+        false => Vec::new(),
+    };
+    let runs = order.measure(host, flavour, &effort, all, session)?.levelled();
+    let own = runs.settings.into_iter().filter_map(|s| Some((s.algorithm.name, s.times.ok()?)));
+    let mut timed = Timed { default: runs.default, ruled: runs.beside, own: BTreeMap::new() };
+    own.for_each(|(name, times)| timed.own.entry(name).or_default().extend(&times));
     Ok(timed)
 }
 
@@ -199,7 +188,7 @@ mod tests {
         let setting =
             |(value, nanos): &(&str, f64)| Setting { algorithm: algorithm(value), times: Ok(curves(*nanos)) };
         let settings = algorithms.iter().map(setting).collect();
-        Runs { channel: Curves::default(), default: curves(default_ns), settings, launches: 1, disturbed: 0 }
+        Runs { default: curves(default_ns), settings, launches: 1, ..Runs::default() }
     }
 
     fn times(timed: &Timed) -> (f64, f64) {

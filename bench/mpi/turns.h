@@ -1,0 +1,104 @@
+/*
+ * Several launches of the program that are there at once, and measure in turns: jobs, each with settings of its own. What happens on the machine meanwhile
+ * meets all of them alike.
+ *
+ * Ranks of a job whose turn it is not sleep on a word of the job in a file that all map. The word counts the turns that the job was given so far. Rank 0
+ * of the job that has the turn gives it to the next one, so there is one holder at a time.
+ */
+#ifndef LWM_TURNS_H
+#define LWM_TURNS_H
+#include "calls.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* As in src/mpi/turns.rs, which makes the file, gives the first turn, and sets `stop` where a job failed. */
+enum { MOST_JOBS = 60 };
+static struct turns {
+    atomic_uint stop, holder, started, ended;
+    atomic_uint given[MOST_JOBS];
+} *turns;
+static int job, jobs;
+static unsigned had;
+/* The jobs that take part in the case, this one's place among them or -1, and the job that is first in the next case or -1. */
+static int partners[MOST_JOBS], partners_held, place, after;
+
+static void sleep_until(atomic_uint *word, unsigned least)
+{
+    for (unsigned found; (found = atomic_load(word)) < least;) {
+        struct timespec limit = {0, 200000000};
+        if (atomic_load(&turns->stop)) MPI_Abort(world, 3);
+        syscall(SYS_futex, word, FUTEX_WAIT, found, &limit, NULL, 0);
+    }
+}
+
+static void raise_word(atomic_uint *word)
+{
+    atomic_fetch_add(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Reads `FILE:JOB:JOBS`, and waits until all jobs have started. */
+static void join_turns(char *text)
+{
+    char *path = strsep(&text, ":"), *own = strsep(&text, ":");
+    int file = open(path, O_RDWR);
+    turns = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (turns == MAP_FAILED || !text) {
+        perror(path);
+        MPI_Abort(world, 2);
+    }
+    close(file);
+    job = atoi(own);
+    jobs = atoi(text);
+    if (rank == 0) raise_word(&turns->started);
+    sleep_until(&turns->started, (unsigned)jobs);
+}
+
+/* Waits until no job measures any more: the end of a job is work, too. */
+static void leave_turns(void)
+{
+    if (!turns) return;
+    if (rank == 0) raise_word(&turns->ended);
+    sleep_until(&turns->ended, (unsigned)jobs);
+}
+
+/* Reads the jobs of the case, `0,2,3`, and those of the next one, which may be none. Returns whether this one takes part. */
+static int take_part(const char *list, const char *next)
+{
+    partners_held = 0;
+    place = -1;
+    while (partners_held < MOST_JOBS && *list) {
+        char *end;
+        int one = (int)strtol(list, &end, 10);
+        if (one == job) place = partners_held;
+        partners[partners_held++] = one;
+        list = *end ? end + 1 : end;
+    }
+    after = next ? atoi(next) : -1;
+    return place >= 0;
+}
+
+/* Waits for this job's turn. */
+static void begin_turn(void)
+{
+    if (!turns) return;
+    sleep_until(&turns->given[job], ++had);
+    if (rank == 0) atomic_store(&turns->holder, (unsigned)job + 1);
+}
+
+/* Gives the turn to the next job, when all ranks have called it; `last` if the case has no further turn of this job. */
+static void end_turn(int last, void (*meet)(void))
+{
+    if (!turns) return;
+    meet();
+    int next = place + 1 < partners_held ? partners[place + 1] : last ? after : partners[0];
+    if (rank == 0 && next >= 0) raise_word(&turns->given[next]);
+}
+
+#endif
