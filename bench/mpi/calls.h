@@ -142,4 +142,17 @@ static void give_back(struct set set)
     free(set.out);
 }
 
+/* Begins a line of rank 0's output. */
+static void begin_line(const char *before, const char *name, size_t bytes)
+{
+    if (rank == 0) printf("%s%s %zu", before, name, bytes);
+}
+
+static void end_line(void)
+{
+    if (rank > 0) return;
+    printf("\n");
+    fflush(stdout);
+}
+
 #endif

@@ -3,9 +3,8 @@
  *
  *   channel WINDOW_MS TASK:BYTES,.. TASK:BYTES,.. ...
  *
- * `variable:NAME` prints the number that a control variable of the MPI has. `way:COLLECTIVE:LEAST:NAME=NUMBER,..` has the collective carried out with these
- * variables too from LEAST bytes on. `turns:FILE:JOB:JOBS` has this launch, one of JOBS, measure in turns with the others (turns.h); `jobs:0,2` names those that take part
- * in the next task, which has one length. A task is a collective, or
+ * `turns:FILE:JOB:JOBS` has this launch, one of JOBS, measure in turns with the others (turns.h); `jobs:0,2` names those that take part in the next task, which
+ * has one length then. A task is a collective, or
  *
  *   pingpong   half of a round trip between ranks 0 and 1
  *   once       a message from rank 0 to rank 1, timed as a collective is
@@ -20,7 +19,7 @@
  *   code-C     the code of the library in which the other ranks of collective C wait for each rank that is late in turn: for each pair a 0,
  *              and then 1 if the other rank does not wait, or its return addresses in the library
  *
- * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, with ~ and the number of a way from 1 on, bytes, and the batches' ns a call. Before each call of a collective
+ * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, bytes, and the batches' ns a call. Before each call of a collective
  * ranks meet at a barrier of this program, which is the same whatever barrier the MPI is told to use. Where each has a CPU, they then wait for
  * a time that is a multiple of some microseconds, and a call's time is from the last rank's beginning to the last one's leaving. Ranks that share
  * CPUs cannot begin together: there it is from the last one's arrival at the meeting, so that the turns that ranks take are part of it. A
@@ -29,7 +28,6 @@
 #define _GNU_SOURCE
 #include "turns.h"
 #include "waits.h"
-#include "ways.h"
 #include <sched.h>
 
 int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
@@ -45,9 +43,9 @@ enum { BATCHES_IN_TURNS = 15 };
 static const double PERIOD = 4000, MARGIN = 1000;
 /* A rank waits for others for so long, in ns, before it calls the MPI. */
 static const double PATIENCE = 2e6;
-/* A case is called before it is timed for so long, in ns, alone or beside other ways, and so often at most: libraries set up what they use in the
+/* A case is called before it is timed for so long, in ns, alone or in turns, and so often at most: libraries set up what they use in the
  * first calls. */
-static const double WARM = 2e7, WARM_BESIDE = 5e6;
+static const double WARM = 2e7, WARM_IN_TURNS = 5e6;
 enum { MOST_WARM = 2000 };
 
 /* Whether each rank has a CPU. */
@@ -137,7 +135,7 @@ static void exchange(const char *name, enum message message, int partners, size_
     calls = agreed(partners, calls);
     int batches = agreed(partners, (int)(window_ns / (once * calls)));
     batches = batches < LEAST_BATCHES ? LEAST_BATCHES : batches > MOST_BATCHES ? MOST_BATCHES : batches;
-    begin_line("", name, 0, bytes);
+    begin_line("", name, bytes);
     for (int i = 0; i < batches; i++) {
         double one = repeat(message, partners, &set, bytes, calls);
         if (rank == 0) printf(" %.1f", one);
@@ -246,58 +244,32 @@ static int warm(enum kind kind, struct set set, size_t bytes, double time)
     return once > 1e6 ? 1 : once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
 }
 
-/* Times a collective in each of its ways. The ways take turns, another first each time: what else happens on the machine meets all alike. Where jobs take turns,
- * each batch is a turn, and the first one begins with what prepares the case. */
+/* Times a collective. Where jobs take turns, each batch is a turn, and the first one begins with what prepares the case. */
 static void collective(enum kind kind, size_t bytes)
 {
-    static double times[MOST_WAYS][MOST_BATCHES];
-    int numbers[MOST_WAYS], calls[MOST_WAYS], count = ways_of(kind, bytes, numbers), batches = 0;
-    int beside = count > 1 || turns != NULL, least = turns ? BATCHES_IN_TURNS : LEAST_BATCHES, most = turns ? BATCHES_IN_TURNS : MOST_BATCHES;
+    static double times[MOST_BATCHES];
+    int batches = 0, least = turns ? BATCHES_IN_TURNS : LEAST_BATCHES, most = turns ? BATCHES_IN_TURNS : MOST_BATCHES;
     begin_turn();
     struct set set = make_set(given(kind, bytes), taken(kind, bytes));
-    for (int w = 0; w < count; w++) {
-        take(numbers[w]);
-        if (kind != KINDS) check(kind, set, bytes);
-        calls[w] = warm(kind, set, bytes, beside ? WARM_BESIDE : WARM);
-    }
-    for (double spent = 0; batches < most && (batches < least || spent < window_ns * count); batches++) {
+    if (kind != KINDS) check(kind, set, bytes);
+    int calls = warm(kind, set, bytes, turns ? WARM_IN_TURNS : WARM);
+    for (double spent = 0; batches < most && (batches < least || spent < window_ns); batches++) {
         if (batches > 0) {
             end_turn(0, meet);
             begin_turn();
         }
         double start = now_ns(), took;
-        for (int i = 0; i < count; i++) {
-            int w = (batches + i) % count;
-            if (beside) {
-                take(numbers[w]);
-                call_or_send(kind, set, bytes);
-            }
-            times[w][batches] = one_by_one(kind, set, bytes, calls[w]);
-        }
+        /* Another job may have used the caches. */
+        if (turns) call_or_send(kind, set, bytes);
+        times[batches] = one_by_one(kind, set, bytes, calls);
         took = now_ns() - start;
         latest(&took, 1);
         spent += took;
     }
-    take(0);
-    for (int w = 0; w < count; w++) {
-        begin_line("", kind == KINDS ? "once" : names[kind], numbers[w], bytes);
-        for (int i = 0; rank == 0 && i < batches; i++) printf(" %.1f", times[w][i]);
-        end_line();
-    }
+    begin_line("", kind == KINDS ? "once" : names[kind], bytes);
+    for (int i = 0; rank == 0 && i < batches; i++) printf(" %.1f", times[i]);
+    end_line();
     give_back(set);
-    end_turn(1, meet);
-}
-
-/* Looks at the code of each of a collective's ways. */
-static void codes(enum kind kind, size_t bytes)
-{
-    int numbers[MOST_WAYS], count = ways_of(kind, bytes, numbers);
-    begin_turn();
-    for (int w = 0; w < count; w++) {
-        take(numbers[w]);
-        code(kind, bytes, numbers[w], apart ? 2000 : 10000);
-    }
-    take(0);
     end_turn(1, meet);
 }
 
@@ -335,7 +307,9 @@ static void task(const char *name, size_t bytes)
             return;
         }
         if (strncmp(name, "code-", 5) == 0 && strcmp(name + 5, names[kind]) == 0) {
-            codes(kind, kind == BARRIER ? 0 : bytes);
+            begin_turn();
+            code(kind, kind == BARRIER ? 0 : bytes, apart ? 2000 : 10000);
+            end_turn(1, meet);
             return;
         }
     }
@@ -370,16 +344,6 @@ int main(int argc, char **argv)
     }
     if (argc > 2 && on == 1) share_memory(argv[0]);
     for (int i = 2; i < argc && ranks > 1 && on == 1; i++) {
-        if (strncmp(argv[i], "way:", 4) == 0) {
-            add_way(argv[i] + 4);
-            continue;
-        }
-        if (strncmp(argv[i], "variable:", 9) == 0) {
-            long value;
-            variable(argv[i] + 9, &value);
-            if (rank == 0) printf("%s 0 %ld\n", argv[i] + 9, value);
-            continue;
-        }
         if (strncmp(argv[i], "turns:", 6) == 0) {
             join_turns(argv[i] + 6);
             continue;

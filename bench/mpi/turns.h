@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -43,6 +44,19 @@ static void raise_word(atomic_uint *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Binds this rank to one of the CPUs that it may use, the same in all jobs: where the kernel moves ranks, each job runs on other CPUs, and of ranks that share
+ * CPUs more are on one than on another. */
+static void stay(void)
+{
+    cpu_set_t may, one;
+    if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2) return;
+    int left = rank % CPU_COUNT(&may), cpu = 0;
+    while (!CPU_ISSET(cpu, &may) || left-- > 0) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
 /* Reads `FILE:JOB:JOBS`, and waits until all jobs have started. */
 static void join_turns(char *text)
 {
@@ -54,6 +68,7 @@ static void join_turns(char *text)
         MPI_Abort(world, 2);
     }
     close(file);
+    stay();
     job = atoi(own);
     jobs = atoi(text);
     if (rank == 0) raise_word(&turns->started);

@@ -3,7 +3,7 @@
  */
 #ifndef LWM_WAITS_H
 #define LWM_WAITS_H
-#include "ways.h"
+#include "calls.h"
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ static void look(int signal)
 }
 
 /* Where the other ranks wait while each rank in turn is late. Three ticks, in us, are longer than a time slice where ranks share CPUs. */
-static void code(enum kind kind, size_t bytes, int way, int tick)
+static void code(enum kind kind, size_t bytes, int tick)
 {
     struct set set = make_set(given(kind, bytes), taken(kind, bytes));
     struct itimerval ticks = {{0, tick}, {0, tick}}, none = {{0, 0}, {0, 0}};
@@ -56,7 +56,7 @@ static void code(enum kind kind, size_t bytes, int way, int tick)
     signal(SIGALRM, look);
     check(kind, set, bytes);
     for (int i = 0; i < FIRST_CALLS; i++) call(kind, set, bytes);
-    begin_line("code-", names[kind], way, bytes);
+    begin_line("code-", names[kind], bytes);
     for (int late = 0; late < ranks; late++) {
         looks = frames_held = 0;
         for (int turn = 0; turn < TURNS; turn++) {

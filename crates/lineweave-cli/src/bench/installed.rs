@@ -13,11 +13,10 @@ const INTERFACES: [(&str, &str, &str, &str); 2] = [
     ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
 ];
 /// The headers of the programs.
-pub const HEADERS: [(&str, &str); 4] = [
+pub const HEADERS: [(&str, &str); 3] = [
     ("calls.h", include_str!("../../bench/mpi/calls.h")),
     ("turns.h", include_str!("../../bench/mpi/turns.h")),
     ("waits.h", include_str!("../../bench/mpi/waits.h")),
-    ("ways.h", include_str!("../../bench/mpi/ways.h")),
 ];
 /// Directories below a prefix in which libraries lie.
 const LIBRARIES: [&str; 5] = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];

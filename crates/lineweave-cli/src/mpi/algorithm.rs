@@ -48,13 +48,6 @@ pub struct Algorithm {
     pub least: u64,
 }
 
-impl Algorithm {
-    /// Returns whether this is a library's default, forced where it would choose by rules.
-    pub fn is_default(&self) -> bool {
-        self.value.is_empty()
-    }
-}
-
 /// The closed form of an algorithm's messages, and the numbers of ranks among which it has that one; `None` if the algorithm is not made of
 /// messages, or sends them in an order that no closed form has.
 pub(super) type Does = Option<(For, Form)>;

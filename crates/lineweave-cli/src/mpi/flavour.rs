@@ -70,17 +70,6 @@ impl Flavour {
         self != Flavour::Intel
     }
 
-    /// Returns whether each setting that forces an algorithm is also a control variable that can be set while the library runs.
-    pub fn switches(self) -> bool {
-        matches!(self, Flavour::Openmpi | Flavour::Mpich)
-    }
-
-    /// Returns the default of each collective as an algorithm that can be forced where there are rules, of a library that has such a setting.
-    pub fn forced_defaults(self, collectives: &[Collective]) -> Option<Vec<Algorithm>> {
-        let all = collectives.iter().map(|c| openmpi::default_of(*c));
-        (self == Flavour::Openmpi).then(|| all.collect())
-    }
-
     /// Returns the settings that force an algorithm.
     pub fn force(self, algorithm: &Algorithm) -> Variables {
         match self {

@@ -127,7 +127,7 @@ impl Host {
     }
 
     /// Returns the directory of the program, which is removed with this value.
-    pub(super) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 

@@ -74,18 +74,13 @@ impl Journal {
     }
 
     /// Returns a kept launch, or launches the ranks and keeps that.
-    pub fn launch(
-        &mut self,
-        host: &Host,
-        tasks: &[String],
-        window_ms: u32,
-        variables: &[(String, String)],
-    ) -> Result<Vec<Line>, Failed> {
-        if let Some(lines) = self.recall(tasks, variables) {
+    pub fn launch(&mut self, host: &Host, tasks: &[String], window_ms: u32) -> Result<Vec<Line>, Failed> {
+        let variables = Variables::new();
+        if let Some(lines) = self.recall(tasks, &variables) {
             return Ok(lines);
         }
-        let lines = host.launch(tasks, window_ms, variables)?;
-        self.add(&Entry { tasks: tasks.to_vec(), variables: variables.to_vec(), lines: lines.clone() });
+        let lines = host.launch(tasks, window_ms, &variables)?;
+        self.add(&Entry { tasks: tasks.to_vec(), variables, lines: lines.clone() });
         Ok(lines)
     }
 

@@ -3,8 +3,8 @@
 //!
 //! 1. [`Host`] starts `bench/mpi/channel.c` under the launcher and reads its times.
 //! 2. [`Flavour`] knows the algorithms of a library of MPI, the settings that force them and the closed form of each.
-//! 3. [`Runs`] launches the algorithms of each collective and its default together, in rounds, if the library lets them be forced while it runs; if not,
-//!    each algorithm has a launch of its own, and these take turns. A [`Journal`] keeps the launches until all are done.
+//! 3. [`Runs`] times a library's default and its algorithms in rounds. Each has a launch of its own, and the launches are there at once and measure in turns. A
+//!    [`Journal`] keeps the rounds until all are done.
 //! 4. [`Curves`] are the medians of the rounds.
 //! 5. [`Models`] predict the time of each algorithm by those of messages.
 //! 6. [`rules`] writes choices of algorithms in the form that the library reads.
@@ -25,7 +25,6 @@ pub mod rules;
 mod runs;
 mod tasks;
 mod turns;
-mod ways;
 
 pub use algorithm::Algorithm;
 pub use curves::{Cell, Curves, CODE};

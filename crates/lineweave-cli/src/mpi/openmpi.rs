@@ -130,17 +130,8 @@ pub(super) fn ruled() -> Variables {
     ]
 }
 
-/// Returns the default of a collective, which can be forced where there are rules.
-pub(super) fn default_of(collective: Collective) -> Algorithm {
-    let (name, value) = ("default".to_owned(), String::new());
-    Algorithm { collective, name, value, form: None, calls: &[], copies: None, least: 0 }
-}
-
 /// Returns the settings that force an algorithm.
 pub(super) fn force(algorithm: &Algorithm) -> Variables {
-    if algorithm.is_default() {
-        return vec![("OMPI_MCA_coll_tuned_use_dynamic_rules".into(), "0".into())];
-    }
     let name = format!("OMPI_MCA_coll_tuned_{}_algorithm", algorithm.collective.name());
     ruled().into_iter().chain([(name, algorithm.value.clone())]).collect()
 }

@@ -67,7 +67,6 @@ impl Order<'_> {
             window_ms: WINDOW_MS,
             channel: self.channel,
             code: self.channel,
-            environment: Vec::new(),
             beside: None,
         }
     }
@@ -94,7 +93,7 @@ impl Order<'_> {
         algorithms: Vec<Algorithm>,
         session: &Session,
     ) -> Result<Runs, HostError> {
-        let bar = session.out.progress(Runs::steps(flavour, effort) as u64);
+        let bar = session.out.progress(Runs::steps(effort) as u64);
         let mut journal = Journal::of(host, effort);
         if let (Some(file), left @ 1..) = (journal.file(), journal.left()) {
             let file = file.display();
@@ -118,7 +117,7 @@ impl Order<'_> {
         interrupt::keeps("nothing was kept");
         if runs.disturbed > 0 {
             session.out.warn(&format!(
-                "{} of {} launches were disturbed by other work",
+                "{} of {} launches for single messages were disturbed by other work",
                 runs.disturbed, runs.launches
             ));
         }

@@ -1,23 +1,18 @@
-//! Launches in rounds: of each forced algorithm, of the default, and of the channel.
+//! Measurements in rounds: of the default and each forced algorithm, and of the channel.
 //!
-//! Where an MPI's control variables can be set while it runs ([`Ways`]), one launch times all algorithms of a collective and its default in turns. Launches
-//! differ by more than algorithms do, so there only times of the same launch are compared.
+//! Libraries read their settings when they start. So a job forces an algorithm of every collective, except of those that a forced algorithm calls itself, and
+//! the jobs and one of the default measure in turns ([`Host::launch_in_turns`]). Only times of the same round are compared: those of others may be
+//! longer by more than algorithms differ by.
 //!
-//! Other libraries read their settings when they start. There a job forces an algorithm of every collective, except of those that a forced algorithm calls
-//! itself, and the jobs and one of the default measure in turns ([`Host::launch_in_turns`]). So it is also where a launch with all algorithms failed: the
-//! job that fails says which algorithm it was.
-//!
-//! Other launches time the same ping-pongs first and last. If these were slow, other work disturbed the launch.
+//! A launch of the channel times the same ping-pongs first and last. If these were slow, other work disturbed it.
 
 use super::curves::CODE;
 use super::tasks::{channel_tasks, forced, lengths, packs, task, with_reference, REFERENCE, REFERENCE_BYTES};
 use super::turns::{Case, FailedJob, MOST_JOBS};
-use super::ways::Ways;
 use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Journal, Line};
 use crate::bench::mpi::median;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
-use std::collections::BTreeSet;
 
 /// Ratio of a launch's ping-pongs to the median from which the launch counts as disturbed.
 const DISTURBED: f64 = 1.5;
@@ -34,9 +29,7 @@ pub struct Effort {
     pub channel: bool,
     /// True to look, once, for the code that each algorithm runs.
     pub code: bool,
-    /// Variables of the environment of every launch.
-    pub environment: Variables,
-    /// Settings of a further job that measures beside the default, where algorithms are jobs.
+    /// Settings of a further job that measures beside the default and the algorithms, all as jobs.
     pub beside: Option<Variables>,
 }
 
@@ -65,25 +58,15 @@ pub struct Runs {
     pub beside: Curves,
     /// Times of each forced algorithm.
     pub settings: Vec<Setting>,
+    /// Launches of the channel, and how many of them other work disturbed.
     pub launches: usize,
-    /// Launches that were disturbed by other work.
     pub disturbed: usize,
 }
 
-/// A launch that ended well.
-struct Launch {
-    what: What,
+/// A round of the defaults, and of jobs that each force algorithms of several collectives.
+struct Round {
+    packs: Vec<Vec<usize>>,
     lines: Vec<Line>,
-}
-
-/// The subject of a launch.
-#[derive(Clone, PartialEq, Eq)]
-enum What {
-    Channel,
-    /// The default of a collective and these of its algorithms, in turns.
-    Together(Collective, Vec<usize>),
-    /// The defaults, and jobs that each force algorithms of several collectives, in turns.
-    Turns(Vec<Vec<usize>>),
 }
 
 impl Runs {
@@ -100,57 +83,36 @@ impl Runs {
             host,
             flavour,
             effort,
-            ways: Ways::of(host, flavour, &algorithms),
             why: vec![None; algorithms.len()],
             algorithms,
             most: MOST_JOBS - effort.others(),
+            channel: Vec::new(),
             done: Vec::new(),
-        };
-        // Collectives whose algorithms have launches of their own.
-        let mut apart: BTreeSet<Collective> = match flavour.switches() {
-            true => BTreeSet::new(),
-            false => effort.collectives.iter().copied().collect(),
         };
         for round in 0..effort.rounds {
             if effort.channel {
                 step(&format!("round {}: messages", round + 1));
-                measuring.launch(journal, What::Channel, round).map_err(|failed| host.broken(failed))?;
+                let tasks = with_reference(channel_tasks(host.facts.ranks));
+                let lines = journal.launch(host, &tasks, effort.window_ms);
+                measuring.channel.push(lines.map_err(|failed| host.broken(failed))?);
             }
-            let mut failed = BTreeSet::new();
-            for &collective in effort.collectives.iter().filter(|c| !apart.contains(c)) {
-                step(&format!("round {}: {collective}", round + 1));
-                let all = measuring.left_of(collective);
-                let together = What::Together(collective, all.clone());
-                if !measuring.ways.have(&all) || measuring.launch(journal, together, round).is_err() {
-                    failed.insert(collective);
-                }
-            }
-            apart.extend(failed);
-            if apart.is_empty() {
-                continue;
-            }
-            let before = measuring.why.clone();
             step(&format!("round {}: algorithms in turns", round + 1));
-            measuring.in_turns(&apart, round, journal)?;
-            // Without the algorithm that failed, the others go together again.
-            let culprit = |i: usize| before[i].is_none() && measuring.why[i].is_some();
-            let found = (0..before.len()).filter(|&i| culprit(i)).map(|i| measuring.algorithms[i].collective);
-            for collective in found {
-                apart.remove(&collective);
-            }
+            measuring.in_turns(round, journal)?;
         }
-        let Measuring { done, algorithms, why, .. } = measuring;
-        Ok(Runs::of(done, effort, algorithms, why))
+        let Measuring { channel, done, algorithms, why, .. } = measuring;
+        let mut runs = Runs::of(&done, effort, algorithms, why);
+        channel.iter().for_each(|lines| runs.channel.add(lines));
+        runs.disturbed = disturbed(&channel).into_iter().filter(|is| *is).count();
+        runs.launches = channel.len();
+        Ok(runs)
     }
 
-    /// Returns the number of launches for which [`Runs::measure`] calls `step`, if none fails.
-    pub fn steps(flavour: Flavour, effort: &Effort) -> usize {
-        let each = if flavour.switches() { effort.collectives.len() } else { 1 };
-        effort.rounds * (each + usize::from(effort.channel))
+    /// Returns how often [`Runs::measure`] calls `step`.
+    pub fn steps(effort: &Effort) -> usize {
+        effort.rounds * (1 + usize::from(effort.channel))
     }
 
-    /// Returns these runs with each algorithm's times scaled so that the default took the same in all launches, where both were timed in the
-    /// same launches.
+    /// Returns these runs with the times of each round scaled so that the default took the same in all rounds.
     pub fn levelled(mut self) -> Runs {
         for times in self.settings.iter_mut().filter_map(|s| s.times.as_mut().ok()) {
             times.level(&self.default);
@@ -160,55 +122,32 @@ impl Runs {
         self
     }
 
-    fn of(done: Vec<Launch>, effort: &Effort, algorithms: Vec<Algorithm>, why: Vec<Option<String>>) -> Runs {
-        let disturbed = disturbed(&done.iter().map(|l| l.lines.as_slice()).collect::<Vec<_>>());
-        // Adds what each launch says of a subject.
-        let collect = |curves: &mut Curves, said: &dyn Fn(&Launch) -> Vec<Line>| {
-            done.iter().for_each(|launch| curves.add(&said(launch)));
-        };
-        let (mut default, mut beside) = (Curves::default(), Curves::default());
-        for &collective in &effort.collectives {
-            collect(&mut default, &|launch| match &launch.what {
-                What::Together(..) | What::Turns(_) => launch.said_of(collective, 0),
-                What::Channel => Vec::new(),
-            });
-            collect(&mut beside, &|launch| match (&launch.what, &effort.beside) {
-                (What::Turns(_), Some(_)) => launch.said_of(collective, 1),
-                _ => Vec::new(),
-            });
+    fn of(done: &[Round], effort: &Effort, algorithms: Vec<Algorithm>, why: Vec<Option<String>>) -> Runs {
+        let mut runs = Runs::default();
+        for (&collective, round) in effort.collectives.iter().flat_map(|c| done.iter().map(move |r| (c, r))) {
+            runs.default.add(&round.said_of(collective, 0));
+            if effort.beside.is_some() {
+                runs.beside.add(&round.said_of(collective, 1));
+            }
         }
-        let mut channel = Curves::default();
-        collect(&mut channel, &|launch| match launch.what {
-            What::Channel => launch.lines.clone(),
-            _ => Vec::new(),
-        });
-        let setting = |(i, (algorithm, why)): (usize, (Algorithm, Option<String>))| {
-            let said = |launch: &Launch| {
-                let at = match &launch.what {
-                    What::Together(_, all) => all.iter().position(|&j| j == i).map(|at| at + 1),
-                    What::Turns(packs) => {
-                        packs.iter().position(|pack| pack.contains(&i)).map(|at| at + effort.others())
-                    }
-                    What::Channel => None,
-                };
-                at.map_or_else(Vec::new, |at| launch.said_of(algorithm.collective, at))
-            };
+        for (i, (algorithm, why)) in algorithms.into_iter().zip(why).enumerate() {
             let mut times = Curves::default();
-            collect(&mut times, &said);
-            Setting { times: why.map_or(Ok(times), Err), algorithm }
-        };
-        let settings = algorithms.into_iter().zip(why).enumerate().map(setting).collect();
-        let (launches, disturbed) = (done.len(), disturbed.iter().filter(|d| **d).count());
-        Runs { channel, default, beside, settings, launches, disturbed }
+            for round in done {
+                let at = round.packs.iter().position(|pack| pack.contains(&i)).map(|at| at + effort.others());
+                times.add(&at.map_or_else(Vec::new, |at| round.said_of(algorithm.collective, at)));
+            }
+            runs.settings.push(Setting { times: why.map_or(Ok(times), Err), algorithm });
+        }
+        runs
     }
 }
 
-impl Launch {
-    /// Returns the lines of a collective in one of its ways or jobs, without the number of that; 0 is the default.
-    fn said_of(&self, collective: Collective, way: usize) -> Vec<Line> {
+impl Round {
+    /// Returns the lines of a collective in one of the jobs, without the job's number; 0 is the default.
+    fn said_of(&self, collective: Collective, job: usize) -> Vec<Line> {
         let of = |line: &Line| {
             let (task, number) = line.task.split_once('~').unwrap_or((&line.task, "0"));
-            let is = task.trim_start_matches(CODE) == collective.name() && number == way.to_string();
+            let is = task.trim_start_matches(CODE) == collective.name() && number == job.to_string();
             is.then(|| Line { task: task.to_owned(), ..line.clone() })
         };
         self.lines.iter().filter_map(of).collect()
@@ -221,45 +160,27 @@ struct Measuring<'a> {
     flavour: Flavour,
     effort: &'a Effort,
     algorithms: Vec<Algorithm>,
-    ways: Ways,
     /// The reason why an algorithm has no times.
     why: Vec<Option<String>>,
     /// The most jobs beside the default's that are there at once.
     most: usize,
-    done: Vec<Launch>,
+    channel: Vec<Vec<Line>>,
+    done: Vec<Round>,
 }
 
 impl Measuring<'_> {
-    /// Returns the algorithms of a collective that did not fail.
-    fn left_of(&self, collective: Collective) -> Vec<usize> {
-        let is = |&i: &usize| self.algorithms[i].collective == collective && self.why[i].is_none();
-        (0..self.algorithms.len()).filter(is).collect()
-    }
-
-    fn launch(&mut self, journal: &mut Journal, what: What, round: usize) -> Result<(), Failed> {
-        let (tasks, variables) = self.asked(&what, round);
-        let lines = journal.launch(self.host, &tasks, self.effort.window_ms, &variables)?;
-        self.done.push(Launch { what, lines });
-        Ok(())
-    }
-
-    /// Measures the algorithms of these collectives and the defaults, by jobs that force an algorithm of each collective. Without an algorithm that failed, all is
+    /// Measures all algorithms and the defaults, by jobs that force an algorithm of each collective. Without an algorithm that failed, all is
     /// measured again. Where a job fails beside many others and not alone, half as many are there at once from then on.
-    fn in_turns(
-        &mut self,
-        collectives: &BTreeSet<Collective>,
-        round: usize,
-        journal: &mut Journal,
-    ) -> Result<(), HostError> {
+    fn in_turns(&mut self, round: usize, journal: &mut Journal) -> Result<(), HostError> {
         loop {
-            let numbers: Vec<usize> = collectives.iter().flat_map(|&c| self.left_of(c)).collect();
+            let numbers: Vec<usize> = (0..self.algorithms.len()).filter(|&i| self.why[i].is_none()).collect();
             let packs = packs(&self.algorithms, &numbers);
             let mut lines = Vec::new();
             let mut failure = None;
             let groups = if packs.is_empty() { vec![&packs[..]] } else { packs.chunks(self.most).collect() };
             let others = self.effort.others();
             for (i, group) in groups.into_iter().enumerate() {
-                match self.group(collectives, group, round, journal) {
+                match self.group(group, round, journal) {
                     Ok(said) => join(&mut lines, said, others, i * self.most),
                     Err(failed) => {
                         failure = Some((group.to_vec(), failed));
@@ -268,14 +189,13 @@ impl Measuring<'_> {
                 }
             }
             let Some((group, FailedJob { job, failed })) = failure else {
-                self.done.push(Launch { what: What::Turns(packs), lines });
+                self.done.push(Round { packs, lines });
                 return Ok(());
             };
             let Some(pack) = job.checked_sub(others).map(|at| &group[at]) else {
                 return Err(self.host.broken(failed));
             };
-            if group.len() > 1 && self.group(collectives, std::slice::from_ref(pack), round, journal).is_ok()
-            {
+            if group.len() > 1 && self.group(std::slice::from_ref(pack), round, journal).is_ok() {
                 self.most = group.len().div_ceil(2);
                 continue;
             }
@@ -288,19 +208,16 @@ impl Measuring<'_> {
     /// Measures the defaults and these packs in turns.
     fn group(
         &self,
-        collectives: &BTreeSet<Collective>,
         packs: &[Vec<usize>],
         round: usize,
         journal: &mut Journal,
     ) -> Result<Vec<Line>, FailedJob> {
         let Measuring { effort, algorithms, flavour, .. } = self;
         let others = std::iter::once(Variables::new()).chain(effort.beside.clone());
-        let jobs: Vec<Variables> = others
-            .chain(packs.iter().map(|pack| forced(*flavour, algorithms, pack)))
-            .map(|variables| effort.environment.iter().cloned().chain(variables).collect())
-            .collect();
+        let jobs: Vec<Variables> =
+            others.chain(packs.iter().map(|pack| forced(*flavour, algorithms, pack))).collect();
         let mut cases = Vec::new();
-        for &collective in collectives {
+        for &collective in &effort.collectives {
             for bytes in lengths(collective, &effort.bytes) {
                 let forces = |pack: &Vec<usize>| {
                     let is =
@@ -318,20 +235,6 @@ impl Measuring<'_> {
             }
         }
         journal.launch_in_turns(self.host, &jobs, &cases, effort.window_ms)
-    }
-
-    /// Returns the tasks and the environment of a launch by itself.
-    fn asked(&self, what: &What, round: usize) -> (Vec<String>, Variables) {
-        let Measuring { effort, algorithms, .. } = self;
-        let (tasks, words) = match what {
-            What::Together(collective, all) => {
-                let task = task(*collective, &effort.bytes);
-                let code = (round == 0 && effort.code).then(|| format!("{CODE}{task}"));
-                (std::iter::once(task).chain(code).collect(), self.ways.words(algorithms, all))
-            }
-            What::Channel | What::Turns(_) => (channel_tasks(self.host.facts.ranks), Vec::new()),
-        };
-        (words.into_iter().chain(with_reference(tasks)).collect(), effort.environment.clone())
     }
 }
 
@@ -363,7 +266,7 @@ fn join(lines: &mut Vec<Line>, said: Vec<Line>, others: usize, before: usize) {
 }
 
 /// Returns, for each launch, whether it was disturbed, by its ping-pongs.
-pub(super) fn disturbed(launches: &[&[Line]]) -> Vec<bool> {
+fn disturbed(launches: &[Vec<Line>]) -> Vec<bool> {
     let worst = |lines: &[Line], bytes: u64| {
         let of = lines.iter().filter(|l| l.task == REFERENCE && l.bytes == bytes).map(|l| median(&l.times));
         of.fold(0.0, f64::max)
@@ -376,7 +279,7 @@ pub(super) fn disturbed(launches: &[&[Line]]) -> Vec<bool> {
             median(&all)
         }
     });
-    let is = |lines: &&[Line]| (0..2).any(|i| worst(lines, REFERENCE_BYTES[i]) > DISTURBED * usual[i]);
+    let is = |lines: &Vec<Line>| (0..2).any(|i| worst(lines, REFERENCE_BYTES[i]) > DISTURBED * usual[i]);
     launches.iter().map(is).collect()
 }
 
@@ -399,13 +302,12 @@ mod tests {
             vec![line(64, ns), line(64 << 10, 9000.0)]
         };
         let all: Vec<Vec<Line>> = [500.0, 510.0, 2000.0, 490.0].map(launch).into();
-        let found = disturbed(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        assert_eq!(found, [false, false, true, false]);
+        assert_eq!(disturbed(&all), [false, false, true, false]);
     }
 
-    /// Checks two launches that are not alike, but whose algorithm takes half of the default's time in both.
+    /// Checks rounds that are not alike, but whose algorithm takes half of the default's time in all.
     #[test]
-    fn an_algorithm_is_compared_with_the_default_of_its_own_launch() {
+    fn an_algorithm_is_compared_with_the_default_of_its_own_round() {
         let algorithm = Algorithm {
             collective: Collective::Bcast,
             name: "6".into(),
@@ -418,7 +320,7 @@ mod tests {
         let launch = |ns: f64| {
             let line = |task: &str, ns| Line { task: task.into(), bytes: 8, times: vec![ns] };
             let lines = vec![line("bcast", ns), line("bcast~1", ns / 2.0), line("code-bcast~1", 7.0)];
-            Launch { what: What::Together(Collective::Bcast, vec![0]), lines }
+            Round { packs: vec![vec![0]], lines }
         };
         let done = vec![launch(100.0), launch(300.0), launch(120.0)];
         let effort = Effort {
@@ -428,10 +330,9 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
-            environment: Vec::new(),
             beside: None,
         };
-        let runs = Runs::of(done, &effort, vec![algorithm], vec![None]);
+        let runs = Runs::of(&done, &effort, vec![algorithm], vec![None]);
         let times =
             |runs: &Runs| runs.settings[0].times.as_ref().unwrap().launches("bcast", 8).unwrap().to_vec();
         assert_eq!(times(&runs), [50.0, 150.0, 60.0]);

@@ -280,7 +280,6 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
-            environment: Vec::new(),
             beside: None,
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];

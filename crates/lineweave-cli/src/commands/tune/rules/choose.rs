@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 /// Ratio to the best time: an algorithm within it at some length in the first round is a finalist.
 const NEAR: f64 = 1.2;
-/// A rule is written where the algorithm's median is at most this share of the first quartile of the default's launches, and its slowest
-/// launch faster than the default's fastest: by chance that happens to 3 of 9 launches once in 84 times.
+/// A rule is written where the algorithm's median is at most this share of the default's, and it was faster in each round: of 5 rounds, that happens
+/// by chance once in 32 times.
 const BEATS: f64 = 0.95;
 /// Ratio to the best time: within it, the algorithm of the previous length is kept, which makes fewer rules.
 const KEEPS: f64 = 1.03;
@@ -237,7 +237,6 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
-            environment: Vec::new(),
             beside: None,
         };
         let setting = |name: &str, times| Setting { algorithm: algorithm(name), times };

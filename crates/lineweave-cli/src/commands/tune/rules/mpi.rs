@@ -2,8 +2,8 @@
 //!
 //! 1. One round runs all algorithms. Those that come near the best at some length are finalists.
 //! 2. Further rounds run the finalists and the default. Only their times decide, since the first round selected the finalists.
-//! 3. A choice is written where its median beats the first quartile of the default's launches by 5 %, and all its launches all of theirs.
-//! 4. Where each algorithm had launches of its own, further launches with the choices and without decide which collectives keep them.
+//! 3. A choice is written where it is faster than the default by 5 %, and faster in each round.
+//! 4. Further rounds with the choices and without decide which collectives keep them.
 
 use super::choose::{self, by_model, choose, complete, finalists, rules, ByModel, Choice};
 use super::mpi_turns::faster;
@@ -11,7 +11,7 @@ use super::{facts, keep, Kept};
 use crate::commands::tune::Arguments as Tune;
 use crate::error::CliError;
 use crate::mpi::rules::{can_say, write, Table, Team};
-use crate::mpi::{Effort, Flavour, Host, HostError, Models, Order, Runs};
+use crate::mpi::{Effort, Flavour, Host, HostError, Models, Order};
 use crate::output::{name_of, shell_word, table};
 use crate::script::{export_lines, variables, Head};
 use crate::session::Session;
@@ -29,9 +29,8 @@ struct HeadObject<'a> {
     version: &'a str,
     command: &'a str,
     ranks: usize,
-    /// Launches of the last rounds.
-    launches: usize,
-    disturbed: usize,
+    /// Number of rounds that decide.
+    rounds: usize,
     /// Geometric mean, over all cells, of the default's time divided by the time with the rules.
     gain: f64,
     /// Number of cells for which an algorithm is chosen.
@@ -64,7 +63,6 @@ struct CellObject<'a> {
 /// The outcome for a number of ranks.
 struct Tuned {
     host: Host,
-    runs: Runs,
     choices: Vec<Choice>,
     by_model: Option<ByModel>,
 }
@@ -98,7 +96,7 @@ pub fn run(tune: &Tune, flavour: Flavour, session: &mut Session) -> Result<(), C
         written.variables.extend(variables(host.crowded()));
     }
     let keeps = !arguments.dry_run && !written.variables.is_empty();
-    tuned.iter().try_for_each(|t| show(t, flavour, keeps.then_some(&*script), session))?;
+    tuned.iter().try_for_each(|t| show(t, (flavour, &effort), keeps.then_some(&*script), session))?;
     if !keeps {
         return Ok(());
     }
@@ -169,15 +167,13 @@ fn raced(tune: &Tune, host: Host, flavour: Flavour, session: &Session) -> Result
     if flavour != Flavour::Mpich {
         complete(&mut choices, &runs, models.as_ref(), ranks, flavour.needs_all_lengths());
     }
-    if !flavour.switches() {
-        keep_faster(tune, (&host, flavour), &effort, &mut choices, session)?;
-    }
+    keep_faster(tune, (&host, flavour), &effort, &mut choices, session)?;
     let by_model = models.map(|models| by_model(&effort, &first, &models, ranks));
-    Ok(Tuned { host, runs, choices, by_model })
+    Ok(Tuned { host, choices, by_model })
 }
 
-/// Has a library carry out what is chosen, and leaves collectives that do not get faster by it to the library: where each algorithm had launches of its own,
-/// part of its gain may have been those launches'.
+/// Has a library carry out what is chosen, and leaves collectives that do not get faster by it to the library: a library takes time to look a rule up,
+/// which it does not where an algorithm is forced.
 fn keep_faster(
     tune: &Tune,
     (host, flavour): (&Host, Flavour),
@@ -190,10 +186,15 @@ fn keep_faster(
     let collectives: Vec<Collective> = effort.collectives.iter().filter(chosen).copied().collect();
     let team = |c| Team { ranks: host.facts.ranks, rules: rules(choices, c) };
     let tables: Vec<Table> = collectives.iter().map(|&c| Table::new(c, [team(c)])).collect();
-    let written = write(flavour, &host.mpi, &tables, Path::new(""))?;
+    let written = write(flavour, &host.mpi, &tables, &host.directory().join("chosen.sh"))?;
     if written.variables.is_empty() {
         return Ok(());
     }
+    written
+        .files
+        .iter()
+        .try_for_each(|(path, text)| std::fs::write(path, text))
+        .map_err(HostError::Directory)?;
     let effort = Effort { collectives, ..effort.clone() };
     let faster = faster(tune, (host, flavour), &effort, &written.variables, session)?;
     choices.iter_mut().filter(|c| !faster.contains(&c.collective)).for_each(|c| c.best = None);
@@ -219,14 +220,10 @@ fn command(tune: &Tune) -> String {
 
 fn head(tuned: &[Tuned], command: String, effort: &Effort) -> Result<Head, CliError> {
     let version = |t: &Tuned| t.host.facts.version.chars().take(80).collect::<String>();
-    let launches: usize = tuned.iter().map(|t| t.runs.launches).sum();
-    let disturbed: usize = tuned.iter().map(|t| t.runs.disturbed).sum();
-    let rounds = if effort.rounds == 1 {
-        "one round".to_owned()
-    } else {
-        format!("medians of {} rounds", effort.rounds)
+    let confidence = match effort.rounds {
+        1 => "one round, in turns with the default".to_owned(),
+        rounds => format!("medians of {rounds} rounds, in turns with the default"),
     };
-    let confidence = format!("{rounds}; {disturbed} of {launches} launches were disturbed by other work");
     let ranks: Vec<String> = tuned.iter().map(|t| t.host.facts.ranks.to_string()).collect();
     let rules = tuned.iter().flat_map(|t| t.choices.iter().filter_map(|c| rule(t.host.facts.ranks, c)));
     let mut all = vec![("mpi", tuned.first().map(version).unwrap_or_default())];
@@ -253,8 +250,13 @@ fn rule(ranks: usize, c: &Choice) -> Option<String> {
     ))
 }
 
-fn show(tuned: &Tuned, flavour: Flavour, file: Option<&Path>, session: &mut Session) -> Result<(), CliError> {
-    let Tuned { host, runs, choices, by_model } = tuned;
+fn show(
+    tuned: &Tuned,
+    (flavour, effort): (Flavour, &Effort),
+    file: Option<&Path>,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let Tuned { host, choices, by_model } = tuned;
     let ranks = host.facts.ranks;
     let gain = choose::gain(choices);
     let chosen = choices.iter().filter(|c| c.best.is_some()).count();
@@ -264,8 +266,7 @@ fn show(tuned: &Tuned, flavour: Flavour, file: Option<&Path>, session: &mut Sess
         version: &host.facts.version,
         command: &host.command,
         ranks,
-        launches: runs.launches,
-        disturbed: runs.disturbed,
+        rounds: effort.rounds,
         gain,
         chosen,
         cells: choices.len(),
