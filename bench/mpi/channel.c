@@ -317,7 +317,10 @@ static void task(const char *name, size_t bytes)
         size_t length = strlen(messages[i].name);
         if (strncmp(name, messages[i].name, length) != 0) continue;
         int partners = messages[i].each ? messages[i].each * atoi(name + length) : messages[i].least;
-        if (partners >= messages[i].least) exchange(name, messages[i].message, partners, bytes);
+        if (partners < messages[i].least) return;
+        begin_turn();
+        exchange(name, messages[i].message, partners, bytes);
+        end_turn(1, meet);
         return;
     }
     fprintf(stderr, "channel: no task is called %s\n", name);

@@ -101,18 +101,12 @@ impl Host {
         }
     }
 
-    /// Starts the ranks once with these variables and returns their times: each task, written `bcast:8,64`, for `window_ms` at each
-    /// length.
-    pub fn launch(
-        &self,
-        tasks: &[String],
-        window_ms: u32,
-        variables: &[(String, String)],
-    ) -> Result<Vec<Line>, Failed> {
-        self.launch_within(tasks, window_ms, variables, PATIENCE)
+    /// Starts the ranks once, and returns the times of their tasks, written `bcast:64`.
+    pub fn launch(&self, tasks: &[String], window_ms: u32) -> Result<Vec<Line>, Failed> {
+        self.launch_within(tasks, window_ms, &[], PATIENCE)
     }
 
-    /// As [`Host::launch`], for as long as `limit`.
+    /// As [`Host::launch`], with these variables and for as long as `limit`.
     pub(super) fn launch_within(
         &self,
         tasks: &[String],

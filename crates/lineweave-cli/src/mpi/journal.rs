@@ -5,7 +5,7 @@
 
 use super::runs::Effort;
 use super::turns::{words, Case, FailedJob};
-use super::{Failed, Host, Line};
+use super::{Host, Line};
 use crate::bench::installed::HEADERS;
 use crate::files::{make_room, replace_bytes};
 use crate::script::Variables;
@@ -73,18 +73,7 @@ impl Journal {
         self.kept.len()
     }
 
-    /// Returns a kept launch, or launches the ranks and keeps that.
-    pub fn launch(&mut self, host: &Host, tasks: &[String], window_ms: u32) -> Result<Vec<Line>, Failed> {
-        let variables = Variables::new();
-        if let Some(lines) = self.recall(tasks, &variables) {
-            return Ok(lines);
-        }
-        let lines = host.launch(tasks, window_ms, &variables)?;
-        self.add(&Entry { tasks: tasks.to_vec(), variables, lines: lines.clone() });
-        Ok(lines)
-    }
-
-    /// As [`Journal::launch`], for jobs that measure in turns.
+    /// Returns the times of a kept launch of jobs, or launches these and keeps the times.
     pub fn launch_in_turns(
         &mut self,
         host: &Host,

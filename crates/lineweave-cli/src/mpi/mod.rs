@@ -35,4 +35,4 @@ pub use journal::Journal;
 pub use models::{whole, Models, MODELS};
 pub use order::Order;
 pub use runs::{Effort, Runs, Setting};
-pub use tasks::{lengths, task};
+pub use tasks::lengths;

@@ -93,17 +93,17 @@ impl Order<'_> {
         algorithms: Vec<Algorithm>,
         session: &Session,
     ) -> Result<Runs, HostError> {
-        let bar = session.out.progress(Runs::steps(effort) as u64);
+        let bar = session.out.progress(effort.rounds as u64);
         let mut journal = Journal::of(host, effort);
         if let (Some(file), left @ 1..) = (journal.file(), journal.left()) {
             let file = file.display();
             session.out.note(&format!(
-                "goes on after {left} launches of an interrupted run; remove {file} to begin anew"
+                "goes on after {left} rounds of an interrupted run; remove {file} to begin anew"
             ));
         }
         if let Some(file) = journal.file() {
             interrupt::keeps(format!(
-                "the launches so far are in {}; the same command goes on",
+                "the rounds so far are in {}; the same command goes on",
                 file.display()
             ));
         }
@@ -115,12 +115,6 @@ impl Order<'_> {
         let runs = runs?;
         journal.end();
         interrupt::keeps("nothing was kept");
-        if runs.disturbed > 0 {
-            session.out.warn(&format!(
-                "{} of {} launches for single messages were disturbed by other work",
-                runs.disturbed, runs.launches
-            ));
-        }
         Ok(runs)
     }
 }

@@ -2,20 +2,15 @@
 //!
 //! Libraries read their settings when they start. So a job forces an algorithm of every collective, except of those that a forced algorithm calls itself, and
 //! the jobs and one of the default measure in turns ([`Host::launch_in_turns`]). Only times of the same round are compared: those of others may be
-//! longer by more than algorithms differ by.
-//!
-//! A launch of the channel times the same ping-pongs first and last. If these were slow, other work disturbed it.
+//! longer by more than algorithms differ by. Messages of the channel are timed by the job of the default, before all collectives.
 
 use super::curves::CODE;
-use super::tasks::{channel_tasks, forced, lengths, packs, task, with_reference, REFERENCE, REFERENCE_BYTES};
+use super::tasks::{channel_tasks, forced, lengths, packs};
 use super::turns::{Case, FailedJob, MOST_JOBS};
 use super::{Algorithm, Curves, Failed, Flavour, Host, HostError, Journal, Line};
 use crate::bench::mpi::median;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
-
-/// Ratio of a launch's ping-pongs to the median from which the launch counts as disturbed.
-const DISTURBED: f64 = 1.5;
 
 /// The effort of measuring.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,9 +53,7 @@ pub struct Runs {
     pub beside: Curves,
     /// Times of each forced algorithm.
     pub settings: Vec<Setting>,
-    /// Launches of the channel, and how many of them other work disturbed.
-    pub launches: usize,
-    pub disturbed: usize,
+    pub rounds: usize,
 }
 
 /// A round of the defaults, and of jobs that each force algorithms of several collectives.
@@ -86,30 +79,14 @@ impl Runs {
             why: vec![None; algorithms.len()],
             algorithms,
             most: MOST_JOBS - effort.others(),
-            channel: Vec::new(),
             done: Vec::new(),
         };
         for round in 0..effort.rounds {
-            if effort.channel {
-                step(&format!("round {}: messages", round + 1));
-                let tasks = with_reference(channel_tasks(host.facts.ranks));
-                let lines = journal.launch(host, &tasks, effort.window_ms);
-                measuring.channel.push(lines.map_err(|failed| host.broken(failed))?);
-            }
-            step(&format!("round {}: algorithms in turns", round + 1));
+            step(&format!("round {}", round + 1));
             measuring.in_turns(round, journal)?;
         }
-        let Measuring { channel, done, algorithms, why, .. } = measuring;
-        let mut runs = Runs::of(&done, effort, algorithms, why);
-        channel.iter().for_each(|lines| runs.channel.add(lines));
-        runs.disturbed = disturbed(&channel).into_iter().filter(|is| *is).count();
-        runs.launches = channel.len();
-        Ok(runs)
-    }
-
-    /// Returns how often [`Runs::measure`] calls `step`.
-    pub fn steps(effort: &Effort) -> usize {
-        effort.rounds * (1 + usize::from(effort.channel))
+        let Measuring { done, algorithms, why, .. } = measuring;
+        Ok(Runs::of(&done, effort, algorithms, why))
     }
 
     /// Returns these runs with the times of each round scaled so that the default took the same in all rounds.
@@ -123,7 +100,8 @@ impl Runs {
     }
 
     fn of(done: &[Round], effort: &Effort, algorithms: Vec<Algorithm>, why: Vec<Option<String>>) -> Runs {
-        let mut runs = Runs::default();
+        let mut runs = Runs { rounds: done.len(), ..Runs::default() };
+        done.iter().for_each(|round| runs.channel.add(&round.channel()));
         for (&collective, round) in effort.collectives.iter().flat_map(|c| done.iter().map(move |r| (c, r))) {
             runs.default.add(&round.said_of(collective, 0));
             if effort.beside.is_some() {
@@ -143,6 +121,15 @@ impl Runs {
 }
 
 impl Round {
+    /// Returns the lines of the channel.
+    fn channel(&self) -> Vec<Line> {
+        let is = |line: &&Line| {
+            let task = line.task.split('~').next().unwrap_or_default();
+            !task.starts_with(CODE) && Collective::ALL.iter().all(|collective| collective.name() != task)
+        };
+        self.lines.iter().filter(is).cloned().collect()
+    }
+
     /// Returns the lines of a collective in one of the jobs, without the job's number; 0 is the default.
     fn said_of(&self, collective: Collective, job: usize) -> Vec<Line> {
         let of = |line: &Line| {
@@ -164,7 +151,6 @@ struct Measuring<'a> {
     why: Vec<Option<String>>,
     /// The most jobs beside the default's that are there at once.
     most: usize,
-    channel: Vec<Vec<Line>>,
     done: Vec<Round>,
 }
 
@@ -180,7 +166,7 @@ impl Measuring<'_> {
             let groups = if packs.is_empty() { vec![&packs[..]] } else { packs.chunks(self.most).collect() };
             let others = self.effort.others();
             for (i, group) in groups.into_iter().enumerate() {
-                match self.group(group, round, journal) {
+                match self.group(group, round, self.effort.channel && i == 0, journal) {
                     Ok(said) => join(&mut lines, said, others, i * self.most),
                     Err(failed) => {
                         failure = Some((group.to_vec(), failed));
@@ -195,7 +181,7 @@ impl Measuring<'_> {
             let Some(pack) = job.checked_sub(others).map(|at| &group[at]) else {
                 return Err(self.host.broken(failed));
             };
-            if group.len() > 1 && self.group(std::slice::from_ref(pack), round, journal).is_ok() {
+            if group.len() > 1 && self.group(std::slice::from_ref(pack), round, false, journal).is_ok() {
                 self.most = group.len().div_ceil(2);
                 continue;
             }
@@ -205,18 +191,20 @@ impl Measuring<'_> {
         }
     }
 
-    /// Measures the defaults and these packs in turns.
+    /// Measures the defaults and these packs in turns, and the `channel` before them if it is wanted.
     fn group(
         &self,
         packs: &[Vec<usize>],
         round: usize,
+        channel: bool,
         journal: &mut Journal,
     ) -> Result<Vec<Line>, FailedJob> {
         let Measuring { effort, algorithms, flavour, .. } = self;
         let others = std::iter::once(Variables::new()).chain(effort.beside.clone());
         let jobs: Vec<Variables> =
             others.chain(packs.iter().map(|pack| forced(*flavour, algorithms, pack))).collect();
-        let mut cases = Vec::new();
+        let messages = if channel { channel_tasks(self.host.facts.ranks) } else { Vec::new() };
+        let mut cases: Vec<Case> = messages.into_iter().map(|task| Case { task, jobs: vec![0] }).collect();
         for &collective in &effort.collectives {
             for bytes in lengths(collective, &effort.bytes) {
                 let forces = |pack: &Vec<usize>| {
@@ -226,7 +214,7 @@ impl Measuring<'_> {
                 };
                 let with = (0..packs.len()).filter(|&at| forces(&packs[at])).map(|at| at + effort.others());
                 let with: Vec<usize> = (0..effort.others()).chain(with).collect();
-                let task = task(collective, &[bytes]);
+                let task = format!("{}:{bytes}", collective.name());
                 // Once is enough for the code, which is no time.
                 if round == 0 && effort.code {
                     cases.push(Case { task: format!("{CODE}{task}"), jobs: with.clone() });
@@ -265,24 +253,6 @@ fn join(lines: &mut Vec<Line>, said: Vec<Line>, others: usize, before: usize) {
     lines.extend(more);
 }
 
-/// Returns, for each launch, whether it was disturbed, by its ping-pongs.
-fn disturbed(launches: &[Vec<Line>]) -> Vec<bool> {
-    let worst = |lines: &[Line], bytes: u64| {
-        let of = lines.iter().filter(|l| l.task == REFERENCE && l.bytes == bytes).map(|l| median(&l.times));
-        of.fold(0.0, f64::max)
-    };
-    let usual = REFERENCE_BYTES.map(|bytes| {
-        let all: Vec<f64> = launches.iter().map(|l| worst(l, bytes)).filter(|t| *t > 0.0).collect();
-        if all.is_empty() {
-            f64::INFINITY
-        } else {
-            median(&all)
-        }
-    });
-    let is = |lines: &Vec<Line>| (0..2).any(|i| worst(lines, REFERENCE_BYTES[i]) > DISTURBED * usual[i]);
-    launches.iter().map(is).collect()
-}
-
 /// Returns whether the output of a job that failed has all cases of an algorithm.
 fn has_all(failed: &Failed, algorithm: &Algorithm, effort: &Effort) -> bool {
     let has = |bytes: &u64| {
@@ -294,16 +264,6 @@ fn has_all(failed: &Failed, algorithm: &Algorithm, effort: &Effort) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn launches_with_slow_ping_pongs_were_disturbed() {
-        let launch = |ns: f64| {
-            let line = |bytes, ns| Line { task: REFERENCE.into(), bytes, times: vec![ns] };
-            vec![line(64, ns), line(64 << 10, 9000.0)]
-        };
-        let all: Vec<Vec<Line>> = [500.0, 510.0, 2000.0, 490.0].map(launch).into();
-        assert_eq!(disturbed(&all), [false, false, true, false]);
-    }
 
     /// Checks rounds that are not alike, but whose algorithm takes half of the default's time in all.
     #[test]
@@ -319,7 +279,12 @@ mod tests {
         };
         let launch = |ns: f64| {
             let line = |task: &str, ns| Line { task: task.into(), bytes: 8, times: vec![ns] };
-            let lines = vec![line("bcast", ns), line("bcast~1", ns / 2.0), line("code-bcast~1", 7.0)];
+            let lines = vec![
+                line("ring2", 9.0),
+                line("bcast", ns),
+                line("bcast~1", ns / 2.0),
+                line("code-bcast~1", 7.0),
+            ];
             Round { packs: vec![vec![0]], lines }
         };
         let done = vec![launch(100.0), launch(300.0), launch(120.0)];
@@ -336,6 +301,8 @@ mod tests {
         let times =
             |runs: &Runs| runs.settings[0].times.as_ref().unwrap().launches("bcast", 8).unwrap().to_vec();
         assert_eq!(times(&runs), [50.0, 150.0, 60.0]);
+        let channel: Vec<&str> = runs.channel.cells().map(|(cell, _)| &*cell.task).collect();
+        assert_eq!((channel, runs.rounds), (vec!["ring2"], 3));
         assert_eq!(runs.settings[0].times.as_ref().unwrap().launches("code-bcast", 8), Some(&[7.0][..]));
         let runs = runs.levelled();
         assert_eq!(times(&runs), [60.0; 3]);

@@ -302,7 +302,7 @@ mod tests {
             default.push(Cell::new("bcast", bytes), time(forms[usize::from(bytes > 4096)].1, bytes));
             code(&mut default, bytes, if bytes > 4096 { 3.0 } else { 2.0 });
         }
-        let runs = Runs { channel: timed, default, settings, launches: 3, ..Runs::default() };
+        let runs = Runs { channel: timed, default, settings, ..Runs::default() };
         let facts = Facts { ranks: 4, nodes: 1, cpus: 4, version: String::new() };
         let predictors = Predictors::fit(runs.clone()).unwrap();
         let study = Study::of(&facts, &effort, &runs, &predictors, &[]);

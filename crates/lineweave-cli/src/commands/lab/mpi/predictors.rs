@@ -107,7 +107,7 @@ mod tests {
         // The collective takes twice what its messages predict, and by chance the slow round is the median of other launches.
         slowness.iter().for_each(|slow| times.push(Cell::new("bcast", 4096), 2.0 * slow * right));
         let settings = vec![Setting { algorithm: algorithm.clone(), times: Ok(times) }];
-        let raw = Runs { channel, settings, launches: 6, ..Runs::default() };
+        let raw = Runs { channel, settings, ..Runs::default() };
         let predictors = Predictors::fit(raw).unwrap();
         let measured = 6.0 * right;
         let found = predictors.predict(&algorithm, 2, 4096, Some(measured))[0].unwrap();

@@ -26,8 +26,7 @@ struct Head<'a> {
     cpus: usize,
     /// True if each rank has a CPU of its own, which the models assume.
     apart: bool,
-    launches: usize,
-    disturbed: usize,
+    rounds: usize,
 }
 
 /// The time L(m, tau) of a message. Printed as `lab-mpi-transfer` by `lineweave lab mpi`.
@@ -85,8 +84,7 @@ fn objects(report: &Report, out: &mut Output) -> Result<(), CliError> {
         ranks: facts.ranks,
         cpus: facts.cpus,
         apart: facts.ranks <= facts.cpus,
-        launches: runs.launches,
-        disturbed: runs.disturbed,
+        rounds: runs.rounds,
     };
     out.object("lab-mpi", &head)?;
     for (cell, measured_ns) in runs.channel.cells() {

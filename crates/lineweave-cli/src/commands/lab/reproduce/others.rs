@@ -2,7 +2,7 @@
 
 use crate::bench::peers::{Peers, Request};
 use crate::bench::Team;
-use crate::mpi::{task, Host};
+use crate::mpi::Host;
 use lineweave_lab::reproduce::{By, Point, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -79,10 +79,10 @@ impl Others {
             }
         };
         let host = host.ok_or_else(|| "mpirun did not start its ranks".to_owned())?;
-        let tasks = [task(point.collective, &[point.bytes as u64])];
+        let tasks = [format!("{}:{}", point.collective, point.bytes)];
         let mut times = Vec::new();
         for _ in 0..LAUNCHES {
-            let lines = host.launch(&tasks, WINDOW_MS, &[]).map_err(|failed| failed.how)?;
+            let lines = host.launch(&tasks, WINDOW_MS).map_err(|failed| failed.how)?;
             times.extend(lines.into_iter().flat_map(|line| line.times));
         }
         self.said.insert(format!(

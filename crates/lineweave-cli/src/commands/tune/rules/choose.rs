@@ -107,30 +107,17 @@ fn best(
 
 /// Completes the choices of collectives that have rules by the fastest algorithm for each length without one, where it is not slower than the default:
 /// a library's own choice takes longer once it has looked for a rule. In a library that chooses otherwise than by default where others have
-/// rules, `all` lengths get an algorithm. There a collective gets no rules at all if the fastest is surely slower than the default at some length.
+/// rules, `all` lengths get an algorithm.
 pub fn complete(choices: &mut [Choice], runs: &Runs, models: Option<&Models>, ranks: usize, all: bool) {
     let ruled: BTreeSet<Collective> =
         choices.iter().filter(|c| c.best.is_some()).map(|c| c.collective).collect();
-    let mut dropped = BTreeSet::new();
     for choice in choices.iter_mut().filter(|c| c.best.is_none() && ruled.contains(&c.collective)) {
         let (bytes, default_ns) = (choice.bytes, choice.default_ns);
-        let known = of(runs, choice.collective)
-            .filter_map(|each| Some((best(runs, each, bytes, default_ns, models, ranks)?, each.1)));
-        let fastest = known.min_by(|a, b| a.0.nanos.total_cmp(&b.0.nanos));
-        if all && fastest.as_ref().is_none_or(|(best, curves)| slower(best, curves, choice, runs)) {
-            dropped.insert(choice.collective);
-        }
-        choice.best = fastest.map(|(best, _)| best).filter(|best| all || best.nanos <= default_ns);
+        let known =
+            of(runs, choice.collective).filter_map(|each| best(runs, each, bytes, default_ns, models, ranks));
+        let fastest = known.min_by(|a, b| a.nanos.total_cmp(&b.nanos));
+        choice.best = fastest.filter(|best| all || best.nanos <= default_ns);
     }
-    choices.iter_mut().filter(|c| dropped.contains(&c.collective)).for_each(|c| c.best = None);
-}
-
-/// Returns whether an algorithm is slower than the default by 3 %, and each of its launches than each of theirs.
-fn slower(best: &Best, curves: &Curves, choice: &Choice, runs: &Runs) -> bool {
-    let of = |curves: &Curves| curves.launches(choice.collective.name(), choice.bytes).map(<[f64]>::to_vec);
-    let (ours, theirs) = (of(curves).unwrap_or_default(), of(&runs.default).unwrap_or_default());
-    let sure = ours.iter().all(|ours| theirs.iter().all(|theirs| ours > theirs));
-    sure && best.nanos > KEEPS * choice.default_ns
 }
 
 /// Returns the time that tau-Lop predicts for an algorithm.
@@ -255,7 +242,7 @@ mod tests {
             (4096, &[100.0, 101.0]),
             (65536, &[1000.0, 980.0]),
         ]);
-        (effort, Runs { default, settings, launches: 6, ..Runs::default() })
+        (effort, Runs { default, settings, ..Runs::default() })
     }
 
     #[test]
@@ -273,23 +260,17 @@ mod tests {
         assert_eq!(next, Some((Some("other".into()), 60.0)));
         let expected = ((105.0f64 / 52.5).ln() + (100.0f64 / 70.0).ln()) / 4.0;
         assert!((gain(&found) - expected.exp()).abs() < 1e-9);
-        // All lengths get a rule, or none where one of them is surely slower.
+        // All lengths get a rule.
         let ruled = [fast.clone(), fast.clone(), fast.clone(), Some("other".into())];
         let mut whole = found.clone();
         complete(&mut whole, &runs, None, 4, true);
         assert_eq!(names(&whole), ruled);
-        let completed = |default_ns: f64, launches: &[f64], all: bool| {
-            let (mut whole, mut runs) = (found.clone(), self::runs().1);
-            whole[2].default_ns = default_ns;
-            runs.default = curves(&[(4096, launches)]);
-            complete(&mut whole, &runs, None, 4, all);
-            names(&whole)
-        };
-        assert_eq!(completed(90.0, &[80.0, 100.0], true), ruled);
-        assert_eq!(completed(90.0, &[85.0, 90.0, 95.0], true), [None, None, None, None]);
         // A library that keeps its default elsewhere gets no slower algorithm.
         let kept = [fast.clone(), fast.clone(), None, Some("other".into())];
-        assert_eq!(completed(90.0, &[80.0, 100.0], false), kept);
+        let mut some = found.clone();
+        some[2].default_ns = 90.0;
+        complete(&mut some, &runs, None, 4, false);
+        assert_eq!(names(&some), kept);
         let names: Vec<String> = finalists(&effort, &runs).into_iter().map(|a| a.name).collect();
         assert_eq!(names, ["fast", "other"]);
     }
