@@ -38,8 +38,8 @@ pub type Launch<'a> = dyn FnMut(&Variables, &str) -> Result<Vec<Line>, CliError>
 
 /// A cell without the rules or settings of a file, and with them. Printed as `tune-mpi-check` and `tune-openmp-check` by `lineweave tune --check`:
 /// `ranks`, `collective` and `bytes`, or `construct` and `threads`, `default_ns` and `ruled_ns`, their `ratio` with its `interval`, `slower`, true if
-/// slower by more than 3 % in all rounds, and with `--exhaustive` the library's fastest algorithm, `best`, or `default`, and its time, `best_ns`. Times of different
-/// launches are scaled so that what all of them timed took the same.
+/// slower by more than 3 % in all rounds, and with `--exhaustive` the library's fastest algorithm, `best`, or `default`, and its time, `best_ns`. An MPI's times are
+/// scaled so that the default took the same in all rounds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
     cell: Cell,
