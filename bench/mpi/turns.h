@@ -60,17 +60,21 @@ static void stay(void)
 /* Reads `FILE:JOB:JOBS`, and waits until all jobs have started. */
 static void join_turns(char *text)
 {
-    char *path = strsep(&text, ":"), *own = strsep(&text, ":");
-    int file = open(path, O_RDWR);
+    /* A path may have colons. */
+    char *last = strrchr(text, ':'), *own = last;
+    while (own && own > text && *--own != ':') continue;
+    if (!own || *own != ':') MPI_Abort(world, 2);
+    *own = 0;
+    job = atoi(own + 1);
+    jobs = atoi(last + 1);
+    int file = open(text, O_RDWR);
     turns = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (turns == MAP_FAILED || !text) {
-        perror(path);
+    if (turns == MAP_FAILED) {
+        perror(text);
         MPI_Abort(world, 2);
     }
     close(file);
     stay();
-    job = atoi(own);
-    jobs = atoi(text);
     if (rank == 0) raise_word(&turns->started);
     sleep_until(&turns->started, (unsigned)jobs);
 }

@@ -125,11 +125,6 @@ impl Host {
         self.directory.path()
     }
 
-    /// Returns the error of a launch without which nothing can be measured.
-    pub fn broken(&self, failed: Failed) -> HostError {
-        HostError::Broken { command: self.command.clone(), how: failed.how }
-    }
-
     /// Returns the settings for ranks that share CPUs.
     pub fn crowded(&self) -> &'static [(&'static str, &'static str)] {
         self.mpi.crowded(self.crowd, self.facts.cpus)

@@ -12,6 +12,9 @@ use crate::bench::mpi::median;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
 
+/// The most processes that are there at once, unless even one algorithm beside the default takes more: each may take some 50 MB.
+const PROCESSES: usize = 256;
+
 /// The effort of measuring.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effort {
@@ -63,7 +66,7 @@ struct Round {
 }
 
 impl Runs {
-    /// Measures the default and these algorithms, and the channel if it is wanted. `step` is called before each launch.
+    /// Measures the default and these algorithms, and the channel if it is wanted. `step` is called before each round.
     pub fn measure(
         host: &Host,
         flavour: Flavour,
@@ -78,7 +81,7 @@ impl Runs {
             effort,
             why: vec![None; algorithms.len()],
             algorithms,
-            most: MOST_JOBS - effort.others(),
+            most: (PROCESSES / host.facts.ranks).clamp(effort.others() + 1, MOST_JOBS) - effort.others(),
             done: Vec::new(),
         };
         for round in 0..effort.rounds {
@@ -179,7 +182,9 @@ impl Measuring<'_> {
                 return Ok(());
             };
             let Some(pack) = job.checked_sub(others).map(|at| &group[at]) else {
-                return Err(self.host.broken(failed));
+                let settings = if job > 0 { ", with the file's settings" } else { "" };
+                let command = format!("{}{settings}", self.host.command);
+                return Err(HostError::Broken { command, how: failed.how });
             };
             if group.len() > 1 && self.group(std::slice::from_ref(pack), round, false, journal).is_ok() {
                 self.most = group.len().div_ceil(2);

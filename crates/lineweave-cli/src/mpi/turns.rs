@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// The time limit of all jobs.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(400);
 /// The most jobs that `turns.h` has words for.
 pub const MOST_JOBS: usize = 60;
 /// Offsets of its words in bytes: whether jobs are to stop, the number of the job that has the turn, from 1 on, and the turns that jobs were given.
