@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,7 +25,7 @@ static struct turns {
     atomic_uint stop, holder, started, ended;
     atomic_uint given[MOST_JOBS];
 } *turns;
-static int job, jobs;
+static int job, jobs, turns_file;
 static unsigned had;
 /* The jobs that take part in the case, this one's place among them or -1, and the job that is first in the next case or -1. */
 static int partners[MOST_JOBS], partners_held, place, after;
@@ -33,7 +34,8 @@ static void sleep_until(atomic_uint *word, unsigned least)
 {
     for (unsigned found; (found = atomic_load(word)) < least;) {
         struct timespec limit = {0, 200000000};
-        if (atomic_load(&turns->stop)) MPI_Abort(world, 3);
+        /* Who started the jobs has the file locked. If it is gone, nobody stops them where one has failed. */
+        if (atomic_load(&turns->stop) || flock(turns_file, LOCK_SH | LOCK_NB) == 0) MPI_Abort(world, 3);
         syscall(SYS_futex, word, FUTEX_WAIT, found, &limit, NULL, 0);
     }
 }
@@ -67,13 +69,12 @@ static void join_turns(char *text)
     *own = 0;
     job = atoi(own + 1);
     jobs = atoi(last + 1);
-    int file = open(text, O_RDWR);
-    turns = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    turns_file = open(text, O_RDWR);
+    turns = turns_file < 0 ? MAP_FAILED : mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, turns_file, 0);
     if (turns == MAP_FAILED) {
         perror(text);
         MPI_Abort(world, 2);
     }
-    close(file);
     stay();
     if (rank == 0) raise_word(&turns->started);
     sleep_until(&turns->started, (unsigned)jobs);

@@ -5,6 +5,7 @@
 
 use super::{Failed, Host, Line};
 use crate::script::Variables;
+use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -92,6 +93,8 @@ impl Host {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
         file.set_len(GIVEN + 4 * MOST_JOBS as u64)?;
         let first = cases.iter().find_map(|case| case.jobs.first()).filter(|first| **first < jobs);
+        // Jobs that find it unlocked end: this process is gone.
+        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         let at = GIVEN + 4 * *first.unwrap_or(&0) as u64;
         file.write_all_at(&1_u32.to_ne_bytes(), at)?;
         Ok((path, file))
