@@ -34,14 +34,14 @@ on_own() {
     timeout -k 5 300 "$lineweave" "$@" -- "$mpis/$mpi/bin/mpirun" -n 2
 }
 
-# goes_on MPI COMMAND...: interrupted after some launches, the same command uses these.
+# goes_on MPI COMMAND...: interrupted after some rounds, the same command uses these.
 goes_on() {
     local out
     local -x XDG_CACHE_HOME=$scratch/cache
     # A program in the background would ignore interrupts.
-    out=$(env --default-signal=INT timeout -s INT 8 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2 2>&1)
+    out=$(env --default-signal=INT timeout -s INT 10 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2 2>&1)
     [[ $out == *"the same command goes on"* ]] || return 1
-    says "launches of an interrupted run" timeout -k 5 300 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2
+    says "rounds of an interrupted run" timeout -k 5 300 "$lineweave" "${@:2}" --rounds 9 -- "$mpis/$1/bin/mpirun" -n 2
 }
 
 # checked_by MPI RULES OPTION...: it ends with 1 where a cell is slower, which one round on a busy machine may show; that is no failure here.
