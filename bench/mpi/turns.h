@@ -26,9 +26,9 @@ static struct turns {
     atomic_uint given[MOST_JOBS];
 } *turns;
 static int job, jobs, turns_file;
-static unsigned had;
+static unsigned turns_begun;
 /* The jobs that take part in the case, this one's place among them or -1, and the job that is first in the next case or -1. */
-static int partners[MOST_JOBS], partners_held, place, after;
+static int partners[MOST_JOBS], partners_held, place, next_first;
 
 static void sleep_until(atomic_uint *word, unsigned least)
 {
@@ -48,7 +48,7 @@ static void raise_word(atomic_uint *word)
 
 /* Binds this rank to one of the CPUs that it may use, the same in all jobs: where the kernel moves ranks, each job runs on other CPUs, and of ranks that share
  * CPUs more are on one than on another. */
-static void stay(void)
+static void bind_rank(void)
 {
     cpu_set_t may, one;
     if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2) return;
@@ -75,7 +75,7 @@ static void join_turns(char *text)
         perror(text);
         MPI_Abort(world, 2);
     }
-    stay();
+    bind_rank();
     if (rank == 0) raise_word(&turns->started);
     sleep_until(&turns->started, (unsigned)jobs);
 }
@@ -100,7 +100,7 @@ static int take_part(const char *list, const char *next)
         partners[partners_held++] = one;
         list = *end ? end + 1 : end;
     }
-    after = next ? atoi(next) : -1;
+    next_first = next ? atoi(next) : -1;
     return place >= 0;
 }
 
@@ -108,7 +108,7 @@ static int take_part(const char *list, const char *next)
 static void begin_turn(void)
 {
     if (!turns) return;
-    sleep_until(&turns->given[job], ++had);
+    sleep_until(&turns->given[job], ++turns_begun);
     if (rank == 0) atomic_store(&turns->holder, (unsigned)job + 1);
 }
 
@@ -117,7 +117,7 @@ static void end_turn(int last, void (*meet)(void))
 {
     if (!turns) return;
     meet();
-    int next = place + 1 < partners_held ? partners[place + 1] : last ? after : partners[0];
+    int next = place + 1 < partners_held ? partners[place + 1] : last ? next_first : partners[0];
     if (rank == 0 && next >= 0) raise_word(&turns->given[next]);
 }
 

@@ -45,13 +45,6 @@ pub struct Failed {
     pub how: String,
 }
 
-impl Failed {
-    /// Returns whether the launch was ended since it took too long.
-    pub fn is_late(&self) -> bool {
-        self.how.starts_with("it was ended after")
-    }
-}
-
 /// The program that ranks run, and the way to start it.
 #[derive(Debug)]
 pub struct Host {

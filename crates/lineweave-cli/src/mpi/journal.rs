@@ -1,7 +1,8 @@
-//! Launches that are kept while an MPI is measured, so that a run that was interrupted goes on where it stopped.
+//! Rounds that are kept while an MPI is measured, so that a run that was interrupted goes on where it stopped. Where ranks are many, what is kept is a part of a
+//! round: the jobs that were there at once.
 //!
-//! Each order has a file of its own: its launcher and library, its effort, and the program that ranks run. A launch is found by what it was asked for, and each
-//! counts once. Launches that failed are not kept: they end soon. The file is removed when all is measured.
+//! Each order has a file of its own: its launcher and library, its effort, and the program that ranks run. Each is found by what it was asked for, and
+//! counts once. Those that failed are not kept: they end soon. The file is removed when all is measured.
 
 use super::runs::Effort;
 use super::turns::{words, Case, FailedJob};
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Beginnings of the names of an MPI's settings.
 const SETTINGS: [&str; 8] = ["FI_", "I_MPI_", "MPICH_", "MPIR_", "OMPI_", "PMIX_", "PRTE_", "UCX_"];
 
-/// A launch that ended well.
+/// Jobs that ended well.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     tasks: Vec<String>,
@@ -25,14 +26,14 @@ struct Entry {
     lines: Vec<Line>,
 }
 
-/// The launches of an order.
+/// The rounds of an order.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// Nothing where there is no cache, or where it cannot be written.
     file: Option<PathBuf>,
-    /// All launches so far, as lines of JSON.
+    /// All rounds so far, as lines of JSON.
     text: String,
-    /// Launches of an interrupted run that were not asked for yet.
+    /// Rounds of an interrupted run that were not asked for yet.
     kept: Vec<Entry>,
 }
 
@@ -63,12 +64,12 @@ impl Journal {
         Journal { file: Some(file), text, kept }
     }
 
-    /// Returns the file, if launches are kept.
+    /// Returns the file, if rounds are kept.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Returns the number of launches of an interrupted run that were not asked for yet.
+    /// Returns the number of rounds of an interrupted run that were not asked for yet.
     pub fn left(&self) -> usize {
         self.kept.len()
     }

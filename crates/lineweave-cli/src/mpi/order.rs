@@ -67,7 +67,7 @@ impl Order<'_> {
             window_ms: WINDOW_MS,
             channel: self.channel,
             code: self.channel,
-            beside: None,
+            ruled_by: None,
         }
     }
 

@@ -12,7 +12,8 @@ use crate::bench::mpi::median;
 use crate::script::Variables;
 use lineweave_core::collective::Collective;
 
-/// The most processes that are there at once, unless even one algorithm beside the default takes more: each may take some 50 MB.
+/// The most processes that are there at once, unless even one algorithm beside the default takes more. Those of Open MPI and MPICH took 12
+/// and 16 MB each among 2 ranks, shared pages included.
 const PROCESSES: usize = 256;
 
 /// The effort of measuring.
@@ -27,14 +28,14 @@ pub struct Effort {
     pub channel: bool,
     /// True to look, once, for the code that each algorithm runs.
     pub code: bool,
-    /// Settings of a further job that measures beside the default and the algorithms, all as jobs.
-    pub beside: Option<Variables>,
+    /// Settings of a rules file, for a further job beside those of the default and the algorithms.
+    pub ruled_by: Option<Variables>,
 }
 
 impl Effort {
     /// Returns the number of jobs that force no algorithm.
-    fn others(&self) -> usize {
-        1 + usize::from(self.beside.is_some())
+    fn unforced_jobs(&self) -> usize {
+        1 + usize::from(self.ruled_by.is_some())
     }
 }
 
@@ -52,8 +53,8 @@ pub struct Runs {
     pub channel: Curves,
     /// Times with no algorithm forced.
     pub default: Curves,
-    /// Times with the settings of [`Effort::beside`].
-    pub beside: Curves,
+    /// Times with the settings of [`Effort::ruled_by`].
+    pub ruled: Curves,
     /// Times of each forced algorithm.
     pub settings: Vec<Setting>,
     pub rounds: usize,
@@ -81,7 +82,8 @@ impl Runs {
             effort,
             why: vec![None; algorithms.len()],
             algorithms,
-            most: (PROCESSES / host.facts.ranks).clamp(effort.others() + 1, MOST_JOBS) - effort.others(),
+            most: (PROCESSES / host.facts.ranks).clamp(effort.unforced_jobs() + 1, MOST_JOBS)
+                - effort.unforced_jobs(),
             done: Vec::new(),
         };
         for round in 0..effort.rounds {
@@ -97,7 +99,7 @@ impl Runs {
         for times in self.settings.iter_mut().filter_map(|s| s.times.as_mut().ok()) {
             times.level(&self.default);
         }
-        self.beside.level(&self.default);
+        self.ruled.level(&self.default);
         self.default.level(&self.default.clone());
         self
     }
@@ -107,14 +109,18 @@ impl Runs {
         done.iter().for_each(|round| runs.channel.add(&round.channel()));
         for (&collective, round) in effort.collectives.iter().flat_map(|c| done.iter().map(move |r| (c, r))) {
             runs.default.add(&round.said_of(collective, 0));
-            if effort.beside.is_some() {
-                runs.beside.add(&round.said_of(collective, 1));
+            if effort.ruled_by.is_some() {
+                runs.ruled.add(&round.said_of(collective, 1));
             }
         }
         for (i, (algorithm, why)) in algorithms.into_iter().zip(why).enumerate() {
             let mut times = Curves::default();
             for round in done {
-                let at = round.packs.iter().position(|pack| pack.contains(&i)).map(|at| at + effort.others());
+                let at = round
+                    .packs
+                    .iter()
+                    .position(|pack| pack.contains(&i))
+                    .map(|at| at + effort.unforced_jobs());
                 times.add(&at.map_or_else(Vec::new, |at| round.said_of(algorithm.collective, at)));
             }
             runs.settings.push(Setting { times: why.map_or(Ok(times), Err), algorithm });
@@ -167,7 +173,7 @@ impl Measuring<'_> {
             let mut lines = Vec::new();
             let mut failure = None;
             let groups = if packs.is_empty() { vec![&packs[..]] } else { packs.chunks(self.most).collect() };
-            let others = self.effort.others();
+            let others = self.effort.unforced_jobs();
             for (i, group) in groups.into_iter().enumerate() {
                 match self.group(group, round, self.effort.channel && i == 0, journal) {
                     Ok(said) => join(&mut lines, said, others, i * self.most),
@@ -205,7 +211,7 @@ impl Measuring<'_> {
         journal: &mut Journal,
     ) -> Result<Vec<Line>, FailedJob> {
         let Measuring { effort, algorithms, flavour, .. } = self;
-        let others = std::iter::once(Variables::new()).chain(effort.beside.clone());
+        let others = std::iter::once(Variables::new()).chain(effort.ruled_by.clone());
         let jobs: Vec<Variables> =
             others.chain(packs.iter().map(|pack| forced(*flavour, algorithms, pack))).collect();
         let messages = if channel { channel_tasks(self.host.facts.ranks) } else { Vec::new() };
@@ -217,8 +223,9 @@ impl Measuring<'_> {
                         |&i: &usize| algorithms[i].collective == collective && algorithms[i].least <= bytes;
                     pack.iter().any(is)
                 };
-                let with = (0..packs.len()).filter(|&at| forces(&packs[at])).map(|at| at + effort.others());
-                let with: Vec<usize> = (0..effort.others()).chain(with).collect();
+                let with =
+                    (0..packs.len()).filter(|&at| forces(&packs[at])).map(|at| at + effort.unforced_jobs());
+                let with: Vec<usize> = (0..effort.unforced_jobs()).chain(with).collect();
                 let task = format!("{}:{bytes}", collective.name());
                 // Once is enough for the code, which is no time.
                 if round == 0 && effort.code {
@@ -300,7 +307,7 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
-            beside: None,
+            ruled_by: None,
         };
         let runs = Runs::of(&done, &effort, vec![algorithm], vec![None]);
         let times =

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The time limit of all jobs.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -53,7 +53,7 @@ impl Host {
     ) -> Result<Vec<Line>, FailedJob> {
         let failed = |job, how| FailedJob { job, failed: Failed { before: Vec::new(), how } };
         let (path, file) = self.turns_file(jobs.len(), cases).map_err(|e| failed(0, e.to_string()))?;
-        let (ended, ends) = mpsc::channel();
+        let (began, (ended, ends)) = (Instant::now(), mpsc::channel());
         let words = words(cases);
         let mut lines = Vec::new();
         let (mut culprit, mut failures) = (None, BTreeMap::new());
@@ -73,7 +73,7 @@ impl Host {
                     Ok(all) => lines.extend(all.into_iter().map(|line| of_job(line, job))),
                     Err(failed) => {
                         // Where time ran out, it is the one that had the turn. The others end by themselves.
-                        let holder = || holder(&file).filter(|_| failed.is_late()).unwrap_or(job);
+                        let holder = || holder(&file).filter(|_| began.elapsed() >= PATIENCE).unwrap_or(job);
                         culprit = culprit.or_else(|| Some(holder()));
                         let _ = file.write_all_at(&1_u32.to_ne_bytes(), STOP);
                         failures.insert(job, failed);

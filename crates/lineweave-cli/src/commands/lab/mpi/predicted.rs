@@ -280,7 +280,7 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
-            beside: None,
+            ruled_by: None,
         };
         let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
         let time = |form: Form, bytes| models.predict(&algorithm("", form), 4, bytes)[0].unwrap();

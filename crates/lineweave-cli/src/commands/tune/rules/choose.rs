@@ -1,6 +1,5 @@
 //! The choice of an algorithm for each length.
 
-use crate::bench::mpi::quantile;
 use crate::mpi::rules::Rule;
 use crate::mpi::{lengths, Algorithm, Curves, Effort, Models, Runs, Setting};
 use lineweave_core::collective::Collective;
@@ -60,20 +59,19 @@ fn of(runs: &Runs, collective: Collective) -> impl Iterator<Item = (&Algorithm, 
     runs.settings.iter().filter(wanted).filter_map(|s| Some((&s.algorithm, s.times.as_ref().ok()?)))
 }
 
-/// Returns the choice for every collective and length at which the default was timed, for so many ranks.
+/// Returns the choice for every collective and length at which the default was timed, for so many ranks, by [levelled](Runs::levelled) times.
 pub fn choose(effort: &Effort, runs: &Runs, models: Option<&Models>, ranks: usize) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
     for &collective in &effort.collectives {
         let mut before: Option<Algorithm> = None;
         for bytes in lengths(collective, &effort.bytes) {
             let name = collective.name();
-            let Some(defaults) = runs.default.launches(name, bytes) else { continue };
             let Some(default_ns) = runs.default.at(name, bytes) else { continue };
             let beats = |(algorithm, curves): (&Algorithm, &Curves)| {
                 let launches = curves.launches(name, bytes)?;
-                let sure = launches.iter().all(|ours| defaults.iter().all(|theirs| ours < theirs));
+                let sure = launches.iter().all(|nanos| *nanos < default_ns);
                 let best = best(runs, (algorithm, curves), bytes, default_ns, models, ranks)?;
-                (sure && best.nanos <= BEATS * quantile(defaults, 0.25)).then_some(best)
+                (sure && best.nanos <= BEATS * default_ns).then_some(best)
             };
             let all: Vec<Best> = of(runs, collective).filter_map(beats).collect();
             let fastest = all.iter().min_by(|a, b| a.nanos.total_cmp(&b.nanos));
@@ -224,7 +222,7 @@ mod tests {
             window_ms: 1,
             channel: false,
             code: false,
-            beside: None,
+            ruled_by: None,
         };
         let setting = |name: &str, times| Setting { algorithm: algorithm(name), times };
         let fast = curves(&[(8, &[50.0, 55.0]), (64, &[70.0]), (4096, &[99.0]), (65536, &[2000.0])]);

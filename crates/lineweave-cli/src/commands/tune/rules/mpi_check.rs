@@ -32,7 +32,7 @@ pub fn run(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Resul
                 .out
                 .warn(&format!("the file's rules are for {of} ranks, and the launcher starts {ranks}"));
         }
-        let effort = Effort { beside: Some(ruled_by.clone()), ..effort.clone() };
+        let effort = Effort { ruled_by: Some(ruled_by.clone()), ..effort.clone() };
         let algorithms = match tune.rules.exhaustive {
             true => flavour.algorithms(&host.mpi, ranks, &effort.collectives),
             false => Vec::new(),
@@ -41,7 +41,7 @@ pub fn run(tune: &Tune, file: &Path, text: &str, session: &mut Session) -> Resul
         if hosts.len() > 1 {
             session.out.line(&format!("{ranks} ranks:"))?;
         }
-        let mut compared = check::compared(&cells, &runs.default, &runs.beside);
+        let mut compared = check::compared(&cells, &runs.default, &runs.ruled);
         if tune.rules.exhaustive {
             let mut own: BTreeMap<String, Curves> = BTreeMap::new();
             for setting in runs.settings {

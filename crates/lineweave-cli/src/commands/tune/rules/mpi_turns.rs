@@ -21,14 +21,14 @@ pub fn faster(
     ruled_by: &Variables,
     session: &Session,
 ) -> Result<Vec<Collective>, CliError> {
-    let effort = Effort { beside: Some(ruled_by.clone()), ..effort.clone() };
+    let effort = Effort { ruled_by: Some(ruled_by.clone()), ..effort.clone() };
     let runs = order(tune, &[]).measure(host, flavour, &effort, Vec::new(), session)?;
     let is = |collective: &Collective| {
         let cells: Vec<Cell> = lengths(*collective, &effort.bytes)
             .into_iter()
             .map(|bytes| Cell::new(collective.name(), bytes))
             .collect();
-        let compared = check::compared(&cells, &runs.default, &runs.beside);
+        let compared = check::compared(&cells, &runs.default, &runs.ruled);
         let most = if check::slower(&compared) == 0 { 1.0 } else { WORTH };
         check::mean(&compared) < most
     };
