@@ -26,6 +26,7 @@ pub mod memory;
 mod affinity;
 #[cfg(not(loom))]
 mod time_slice;
+mod throttle;
 pub mod cpus;
 pub mod topology;
 pub mod settings;

@@ -18,6 +18,7 @@ use crate::cache;
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
 use crate::settings::{Attach, Forced, Settings, Wait};
+use crate::throttle;
 use crate::topology::Hardware;
 use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::spec::Spec;
@@ -277,7 +278,7 @@ impl Tuning {
         if let Some((chosen, _)) = measured.as_ref().filter(|_| folds) {
             return Ok(chosen.clone());
         }
-        let choice = select::select(&self.model, question)?;
+        let choice = select::select_pausing(&self.model, question, &throttle::pause)?;
         if let Some((chosen, found)) = measured {
             // Measured without cross-memory attach, which takes over where it is predicted to be faster than that.
             if !choice.plan().direct || choice.predicted.0 >= found.nanos {

@@ -40,6 +40,7 @@ const GIVE_UP: f64 = 4.0;
 pub struct Search<'a> {
     model: &'a Model,
     question: &'a Question,
+    pause: &'a dyn Fn(),
     found: Vec<Found>,
     /// Plans that did not apply or did not fit.
     unfit: usize,
@@ -85,8 +86,14 @@ enum Played {
 impl<'a> Search<'a> {
     /// Nothing searched yet.
     pub fn new(model: &'a Model, question: &'a Question) -> Search<'a> {
+        Search::pausing(model, question, &|| ())
+    }
+
+    /// As [`Search::new`]; the search calls `pause` before each candidate.
+    pub fn pausing(model: &'a Model, question: &'a Question, pause: &'a dyn Fn()) -> Search<'a> {
         let budget = PLAYED.0 + PLAYED.1 * question.shape.ranks();
-        Search { model, question, found: Vec::new(), unfit: 0, budget, cut_short: false, best: f64::INFINITY }
+        let (unfit, cut_short, best) = (0, false, f64::INFINITY);
+        Search { model, question, pause, found: Vec::new(), unfit, budget, cut_short, best }
     }
 
     /// Sketches every candidate, plays those that may be the best, or `all`, and the best of them in full.
@@ -171,6 +178,7 @@ impl<'a> Search<'a> {
     }
 
     fn play(&self, found: &Found, runs: usize, limit: f64) -> Candidate {
+        (self.pause)();
         match self.plan(found) {
             Ok(plan) => {
                 let algorithm = algorithm::table(self.question.collective)[found.place];
@@ -199,6 +207,7 @@ impl<'a> Search<'a> {
                 self.cut_short = true;
                 return;
             }
+            (self.pause)();
             let variants = &mut open[turn];
             let before = variants.spent;
             match variants.next(self.question, self.model.line_bytes) {

@@ -289,7 +289,15 @@ pub enum SelectError {
 /// assert_eq!(choice.plan().ranks, 4);
 /// ```
 pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError> {
-    search(model, question, false)
+    search(model, question, false, &|| ())
+}
+
+/// As [`select`]; it calls `pause` before each candidate, mostly after less than a millisecond of work, so that a thread beside others can leave them the CPU.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_pausing(model: &Model, question: &Question, pause: &dyn Fn()) -> Result<Choice, SelectError> {
+    search(model, question, false, pause)
 }
 
 /// As [`select`], with all candidates played until they take several times as long as the best, for listings and for comparing them with
@@ -298,12 +306,12 @@ pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError>
 /// # Errors
 /// As [`select`].
 pub fn list(model: &Model, question: &Question) -> Result<Choice, SelectError> {
-    search(model, question, true)
+    search(model, question, true, &|| ())
 }
 
-fn search(model: &Model, question: &Question, all: bool) -> Result<Choice, SelectError> {
+fn search(model: &Model, question: &Question, all: bool, pause: &dyn Fn()) -> Result<Choice, SelectError> {
     algorithm::check(&question.window(question.bytes))?;
-    let mut search = candidates::Search::new(model, question);
+    let mut search = candidates::Search::pausing(model, question, pause);
     search.run(all);
     let cut_short = search.cut_short();
     let (mut considered, unfit) = search.finish();

@@ -13,13 +13,15 @@ pub(super) struct PendingChoices {
     pub on: bool,
     /// Size classes whose chosen plans cannot be cut, so that each length has its own.
     pub without_plans: HashSet<PlanRequest>,
+    /// True if a thread that chooses takes a CPU from ranks.
+    pub throttled: bool,
     pub background: Background,
 }
 
 impl PendingChoices {
-    /// Makes the record of a communicator whose calls may run provisional plans, or not.
-    pub fn new(on: bool) -> PendingChoices {
-        PendingChoices { on, ..PendingChoices::default() }
+    /// Makes the record of a communicator whose calls may run provisional plans, or not, and of whether threads that choose take a CPU from ranks.
+    pub fn new(on: bool, throttled: bool) -> PendingChoices {
+        PendingChoices { on, throttled, ..PendingChoices::default() }
     }
 }
 

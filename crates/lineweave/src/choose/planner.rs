@@ -9,6 +9,7 @@ use crate::call::CallSpec;
 use crate::error::Error;
 use crate::flag::WakeFence;
 use crate::segment::Segment;
+use crate::throttle::Throttle;
 use std::sync::Arc;
 
 /// The most calls that are planned as like another one: all of a process's communicators of one shape have room for eight times as many plans.
@@ -72,7 +73,10 @@ impl Planner {
             records: self.records.map(|order| (self.segment.pool().as_ref(), order)),
             rank: self.rank,
         };
-        self.selector.proven_for(request, &budget).map(drop)
+        let throttle = self.selector.pending.throttled.then(Throttle::new);
+        let proven = self.selector.proven_for(request, &budget);
+        drop(throttle);
+        proven.map(drop)
     }
 
     fn has_root(&self, call: &CallSpec) -> Result<(), Error> {

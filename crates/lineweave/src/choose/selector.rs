@@ -79,7 +79,7 @@ impl PlanSelector {
         let (direct, check, reproducible) = (config.direct, config.check, config.reproducible);
         let selector = PlanSelector::with(config.shape(), tuning, direct, check, reproducible);
         let attach = Attaching { may, ..selector.attach };
-        let pending = PendingChoices::new(config.threads.choose);
+        let pending = PendingChoices::new(config.threads.choose, config.usable <= config.ranks());
         PlanSelector { attach, held, walk: config.walk, pending, ..selector }
     }
 
@@ -120,7 +120,7 @@ impl PlanSelector {
         let tuning = Arc::clone(&self.tuning);
         let selector = PlanSelector::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible);
         let PlanSelector { held, walk, attach, .. } = *self;
-        let pending = PendingChoices::new(self.pending.on);
+        let pending = PendingChoices::new(self.pending.on, self.pending.throttled);
         PlanSelector { held, walk, attach, pending, ..selector }
     }
 
