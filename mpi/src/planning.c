@@ -8,7 +8,7 @@
  *
  * 1. A rank's first call of the class takes the class's line of the memory that the processes share (board.c), and gives the class to the thread.
  * 2. The thread has the plans chosen and proved: one process does it, the others take its record (lw_planner_plan). Of many plans each rank begins with
- *    others. Then it says in the line that it is ready; also if there are no plans, which the call itself finds out.
+ *    others. Then it says in the line that it is ready; also if there are no plans, which the call itself finds out, but not if memory lacks for them.
  * 3. Once all are ready, rank 0's thread proposes a call some way ahead of its own rank, and all vote. If that call came too soon for a rank, rank 0's
  *    thread proposes a later one.
  *
@@ -49,6 +49,8 @@ struct lwm_planning {
     /* True if it is the rest of the class; the calls that are planned, and their number. */
     bool rest;
     size_t planned, many;
+    /* Memory lacks for the plans: this rank is never ready, so these calls stay the host's. */
+    bool no_memory;
     /* The communicator has no use for it any more; the thread has nothing more to do with it. Whoever comes second frees it. */
     bool left, released;
     /* True if there is no thread, and calls do its work. */
@@ -90,10 +92,11 @@ static bool is_over(struct lwm_planning *p)
 }
 
 /* Has the `which`-th call planned that is like that of the class; beyond the last: none. Returns their number. */
-static size_t plan_alike(const struct lwm_planning *p, size_t which)
+static size_t plan_alike(struct lwm_planning *p, size_t which)
 {
     size_t many = 0;
-    lw_planner_plan_alike(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root, which, &many);
+    lw_status status = lw_planner_plan_alike(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root, which, &many);
+    p->no_memory = p->no_memory || status == LW_ERR_MEMORY;
     return many;
 }
 
@@ -104,7 +107,8 @@ static void plan_next(struct lwm_planning *p)
     if (p->planned == 0) {
         unsigned verdict = p->rest ? LWM_UNDECIDED : lwm_verdict_kept(p->planner, p->name);
         /* Where the host has won, too: for the second contest. */
-        lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
+        lw_status status = lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
+        p->no_memory = status == LW_ERR_MEMORY;
         /* The others see it with the number that are ready. */
         if (p->rank == 0) __atomic_store_n(&p->shared->verdict, verdict, __ATOMIC_RELAXED);
         /* Without a thread the call would wait for all of them. */
@@ -125,6 +129,7 @@ static bool go_on(struct lwm_planning *p)
         if (p->alone) lwm_waits();
         plan_next(p);
         if (p->planned < p->many) return true;
+        if (p->no_memory) return false;
         __atomic_add_fetch(&all->change.ready, 1, __ATOMIC_ACQ_REL);
     }
     return lwm_change_follow(&p->change, &all->change, p->rank, p->size);

@@ -22,7 +22,7 @@ pub use placement::Unfit;
 pub use step::{Addr, Chain, Double, SleeperCounter, Step, ACC, BANK, IN, OUT, PEERS};
 pub use truncation::MessageSpan;
 
-use crate::segment::{BankClass, Mapped, Segment};
+use crate::segment::{BankClass, Geometry, Mapped, Segment};
 use lineweave_core::model::Model;
 use lineweave_core::plan::{
     Carry, FlagKind, FlagRef, Op, Part, Plan, Region, Reuse, Space, Take, GENERATION,
@@ -67,6 +67,23 @@ pub struct RankPlacement<'a> {
     pub rounds_once: bool,
 }
 
+/// Returns where a plan's flags and slots lie in a small bank, in two generations or one, if it runs in one.
+fn in_small_bank(
+    plan: &Plan,
+    geometry: &Geometry,
+    model: &Model,
+    shape: &Shape,
+    twin: bool,
+) -> Option<Placement> {
+    let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
+    near.then(|| Placement::of(plan, &geometry.zones(BankClass::Small), twin).ok()).flatten()
+}
+
+/// Returns whether the runs of a plan take large banks.
+pub(crate) fn takes_large_banks(plan: &Plan, geometry: &Geometry, model: &Model, shape: &Shape) -> bool {
+    in_small_bank(plan, geometry, model, shape, false).is_none()
+}
+
 /// Resolves one rank's program of a plan for a message, or blocks, of `message` bytes. `counters` is how far the counters' page is used,
 /// and grows.
 pub fn compile(
@@ -79,17 +96,16 @@ pub fn compile(
     let plan = &part.plan;
     let RankPlacement { rank, segment, model, shape, held, places, ahead, rounds_once } = seat;
     let geometry = segment.geometry();
-    let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
-    let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
-    let small = |twin| Placement::of(plan, &zones[0], twin).ok().filter(|_| near);
-    let twin = proof.synchronizing && part.leaves_room_for_a_generation() && small(true).is_some();
-    let (class, placement) = match small(twin) {
+    let twin = proof.synchronizing
+        && part.leaves_room_for_a_generation()
+        && in_small_bank(plan, geometry, model, shape, true).is_some();
+    let (class, placement) = match in_small_bank(plan, geometry, model, shape, twin) {
         Some(placement) => (BankClass::Small, placement),
-        None => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
+        None => (BankClass::Large, Placement::of(plan, &geometry.zones(BankClass::Large), false)?),
     };
     let extent = placement.end;
     let stays = plan.reuse == Reuse::Same || twin;
-    let slots = extent.saturating_sub(zones[class.index()].slots_start());
+    let slots = extent.saturating_sub(geometry.zones(class).slots_start());
     let mut compiler = Compiler {
         plan,
         segment,

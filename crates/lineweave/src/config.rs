@@ -34,6 +34,8 @@ pub struct TeamConfig {
     pub stop_timeout_ms: Option<u64>,
     /// Bytes of slots in a large bank, at each rank.
     pub box_bytes: usize,
+    /// True if ranks reserve their large banks when a plan first needs them, not when they join.
+    pub late_banks: bool,
     /// True if ranks reach each other's private buffers.
     pub direct: bool,
     /// Policy for copies that processes make out of each other's memory.
@@ -87,7 +89,8 @@ impl TeamConfig {
 
     /// Returns the configuration of a team whose ranks somebody else has placed: rank r runs on CPU `cpus[r]`, and all ranks together may
     /// use the CPUs `allowed`, both by the operating system's numbers. No rank is bound, and calls wait for their choices: who places ranks, such as
-    /// the library under MPI, has plans chosen beside calls by itself ([`crate::Communicator::planner`]), and compares chosen plans with others.
+    /// the library under MPI, has plans chosen beside calls by itself ([`crate::Communicator::planner`]), which reserves the memory that only long messages
+    /// need, and compares chosen plans with others.
     ///
     /// # Errors
     /// The errors of [`TeamConfig::new`]; [`Error::Topology`] for a CPU that the topology does not have.
@@ -102,6 +105,7 @@ impl TeamConfig {
         let usable = UsableCpus::among(allowed);
         let (topology, tuning) = ground(&mut settings, &usable)?;
         let mut config = TeamConfig::with(ranks, &settings, &topology, usable.effective, tuning);
+        config.late_banks = true;
         if settings.topology == Source::Machine {
             for (place, &os) in config.cpus.iter_mut().zip(cpus) {
                 let found = topology.cpus.iter().find(|c| c.os == os);
@@ -140,6 +144,7 @@ impl TeamConfig {
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
             stop_timeout_ms: settings.stop_timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,
+            late_banks: false,
             direct: false,
             attach: settings.attach,
             walk: true,

@@ -6,9 +6,10 @@
 use super::request::PlanRequest;
 use super::selector::{PlanBudget, PlanSelector};
 use crate::call::CallSpec;
+use crate::compile;
 use crate::error::Error;
 use crate::flag::WakeFence;
-use crate::segment::Segment;
+use crate::segment::{LargeBanks, Segment};
 use crate::throttle::Throttle;
 use std::sync::Arc;
 
@@ -56,10 +57,11 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Chooses and proves the plans of a call; or waits for the process of the team that does so.
+    /// Chooses and proves the plans of a call; or waits for the process of the team that does so. If they need memory that the rank has not
+    /// reserved yet, it is reserved.
     ///
     /// # Errors
-    /// [`Error::Root`]; the errors of choosing a plan.
+    /// [`Error::Root`]; the errors of choosing a plan; [`Error::Memory`].
     pub fn plan(&self, call: &CallSpec) -> Result<(), Error> {
         self.has_root(call)?;
         self.plan_request(&self.selector.request_of(call))
@@ -74,9 +76,17 @@ impl Planner {
             rank: self.rank,
         };
         let throttle = self.selector.pending.throttled.then(Throttle::new);
-        let proven = self.selector.proven_for(request, &budget);
+        let (_, proven) = self.selector.proven_for(request, &budget)?;
         drop(throttle);
-        proven.map(drop)
+        let (geometry, model, shape) = (budget.geometry, self.selector.model(), self.selector.shape());
+        let takes =
+            || proven.plans().any(|p| compile::takes_large_banks(&p.part.plan, geometry, model, shape));
+        match self.rank {
+            Some(rank) if geometry.large_banks() == LargeBanks::WhenPlanned && takes() => {
+                self.segment.claim_large_banks(rank)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn has_root(&self, call: &CallSpec) -> Result<(), Error> {

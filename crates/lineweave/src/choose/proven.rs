@@ -83,7 +83,7 @@ impl<P> WindowRun<P> {
 pub(crate) struct Proven(pub Vec<WindowRun<Proved>>);
 
 impl Proven {
-    fn plans(&self) -> impl Iterator<Item = &Proved> {
+    pub(super) fn plans(&self) -> impl Iterator<Item = &Proved> {
         self.0.iter().map(|run| &run.plan)
     }
 

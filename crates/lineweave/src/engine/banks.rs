@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn what_is_reserved_at_joining_is_covered_and_nothing_else() {
-        for ranks in [2, 64, 65, 512] {
-            let geometry = Geometry::new(ranks, 1 << 20, 0);
+        for (ranks, late) in [(2, false), (2, true), (64, false), (64, true), (65, false), (512, false)] {
+            let geometry = Geometry::new(ranks, 1 << 20, 0).with_late_banks(late);
             let backed = [BankClass::Small, BankClass::Large].map(|class| vec![0; Geometry::banks(class)]);
             let nothing = Reserved::of_rest(ReusableState { base: 0, backed, counters: false });
             let joined = Reserved::at_join(&geometry);

@@ -1,10 +1,12 @@
 //! Reservation of a communicator's shared memory: the parts that are backed by pages.
 //!
-//! The ranks of a team of up to 64 reserve their whole areas when they join, those of a larger one all but the large banks. What is left, and all
-//! of a communicator that is made from another one but for what one before it left (`segment/free_extents.rs`), is reserved as far as plans need it, when they first run in a bank:
+//! The ranks of a team of up to 64 reserve their whole areas when they join; those of a larger one, and of one that somebody else has placed, all but
+//! the large banks ([`LargeBanks`]). What is left, and all of a communicator that is made from another one but for what one before it left
+//! (`segment/free_extents.rs`), is reserved when plans first run in a bank:
 //!
 //! 1. A rank that is about to enter a bank with more than was used of it so far reserves that much of the bank in its own
-//!    area, from the CPU it runs on. Of small banks it reserves as many as were used before, whole.
+//!    area, from the CPU it runs on. Of small banks it reserves as many as were used before, whole; and both large ones, whole, in a team of up to 64
+//!    (a thread that chose a plan for them has done so by then).
 //! 2. It raises its count, and does so again in each round of a dissemination barrier: in round k it waits for the rank 2^k before it to have come
 //!    as far. All ranks run the same plans in the same banks, so their n-th reservations, and with them their counts, are the same.
 //! 3. After the last round every other rank is known to have reserved as much, and it enters. Each waits for log2 P others, not for all of them.
@@ -16,7 +18,7 @@ use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::compile::PlanId;
 use crate::error::{Error, Loss};
-use crate::segment::{BankClass, Geometry, Mapped};
+use crate::segment::{BankClass, Geometry, LargeBanks, Mapped};
 use lineweave_core::units::ceil_log2;
 
 /// Areas of which a plan may touch little each. Among 512 ranks 26 pages of flags lie before a bank's slots, and a rank that writes to all others
@@ -90,12 +92,20 @@ impl Engine {
         if extent > had {
             // As many small banks again as were used before, so that the first round of their ring has few of these barriers.
             let more = if class == BankClass::Small && had == 0 { bank.saturating_sub(1) } else { 0 };
-            all = bank..(bank + 1 + more).min(Geometry::banks(class));
+            let whole = class == BankClass::Large && geometry.large_banks() == LargeBanks::WhenPlanned;
+            all = match whole {
+                true => 0..Geometry::banks(class),
+                false => bank..(bank + 1 + more).min(Geometry::banks(class)),
+            };
             if all.len() > 1 {
                 bytes = geometry.zones(class).total();
             }
-            let part = geometry.bank(class, bank) + had..geometry.bank(class, all.end - 1) + bytes;
-            claimed = self.segment.claim_part(self.rank, part);
+            claimed = if whole {
+                self.segment.claim_large_banks(self.rank)
+            } else {
+                let part = geometry.bank(class, bank) + had..geometry.bank(class, all.end - 1) + bytes;
+                self.segment.claim_part(self.rank, part)
+            };
         }
         if counts && !self.banks.reserved.counters {
             claimed = claimed.and(self.segment.claim_part(self.rank, geometry.counters()));

@@ -11,9 +11,19 @@ const STAGGER: usize = LINE * 3;
 /// Counters (fetch-and-add flags) live outside the banks, because their start must be known.
 pub const COUNTER_BYTES: usize = PAGE;
 
-/// Up to so many ranks reserve their whole areas when they join. Of more, each reserves its large banks when plans first need them, as far as
-/// they do: with boxes of 1 MiB they are four fifths of the area, 1.1 GiB among 512.
+/// Up to so many ranks reserve large banks whole.
 const WHOLE: usize = 64;
+
+/// Point at which a rank of a team reserves its large banks. With boxes of 1 MiB they are three quarters of its area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LargeBanks {
+    /// When it joins.
+    AtJoin,
+    /// When a plan first needs one. Where plans are chosen beside calls, the thread that chooses one has reserved them by then.
+    WhenPlanned,
+    /// When a plan first needs one, as far as it does: they are 1.1 GiB among 512 ranks.
+    ByExtent,
+}
 
 /// Class of the ring of banks that a plan uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +90,7 @@ pub struct Geometry {
     pub(super) ranks: usize,
     pub(super) box_bytes: usize,
     pub(super) blob_bytes: usize,
+    pub(super) large_banks: LargeBanks,
 }
 
 fn pages(bytes: usize) -> usize {
@@ -89,7 +100,21 @@ fn pages(bytes: usize) -> usize {
 impl Geometry {
     /// For `ranks` ranks, boxes of `box_bytes` and a blob of `blob_bytes`.
     pub fn new(ranks: usize, box_bytes: usize, blob_bytes: usize) -> Geometry {
-        Geometry { ranks, box_bytes: pages(box_bytes), blob_bytes }
+        let large_banks = if ranks > WHOLE { LargeBanks::ByExtent } else { LargeBanks::AtJoin };
+        Geometry { ranks, box_bytes: pages(box_bytes), blob_bytes, large_banks }
+    }
+
+    /// Returns it for ranks that reserve no large bank when they join, if `late`.
+    pub fn with_late_banks(self, late: bool) -> Geometry {
+        match self.large_banks {
+            LargeBanks::AtJoin if late => Geometry { large_banks: LargeBanks::WhenPlanned, ..self },
+            _ => self,
+        }
+    }
+
+    /// Returns when large banks are reserved.
+    pub fn large_banks(&self) -> LargeBanks {
+        self.large_banks
     }
 
     /// Returns the zones that a plan may use in a bank of this class, at each rank.
@@ -132,23 +157,18 @@ impl Geometry {
         pages(self.bank(BankClass::Large, LARGE_BANKS))
     }
 
-    /// Returns whether large banks are reserved when they are needed, and not before.
-    fn is_large(&self) -> bool {
-        self.ranks > WHOLE
-    }
-
     /// Returns the part of its area that a rank of a team reserves when it joins.
     pub fn at_join(&self) -> Range<usize> {
-        0..if self.is_large() { self.bank(BankClass::Large, 0) } else { self.area() }
+        let whole = self.large_banks == LargeBanks::AtJoin;
+        0..if whole { self.area() } else { self.bank(BankClass::Large, 0) }
     }
 
     /// Returns the bytes that slots walk through in a large bank. Where banks are reserved as far as plans need them, walking takes half.
     pub fn walk(&self) -> usize {
         let slots = self.zones(BankClass::Large).slots;
-        if self.is_large() {
-            slots / 2
-        } else {
-            slots
+        match self.large_banks {
+            LargeBanks::ByExtent => slots / 2,
+            LargeBanks::AtJoin | LargeBanks::WhenPlanned => slots,
         }
     }
 
@@ -232,9 +252,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_team_joins_without_its_large_banks() {
+    fn a_large_team_and_one_that_reserves_late_join_without_their_large_banks() {
         let (some, many) = (Geometry::new(WHOLE, 1 << 20, 0), Geometry::new(WHOLE + 1, 1 << 20, 0));
         assert_eq!((some.at_join(), some.walk()), (0..some.area(), some.zones(BankClass::Large).slots));
+        let late = some.with_late_banks(true);
+        assert_eq!((late.at_join(), late.walk()), (0..late.bank(BankClass::Large, 0), some.walk()));
+        assert_eq!((many.with_late_banks(true), some.with_late_banks(false)), (many, some));
         assert_eq!(many.at_join(), 0..many.bank(BankClass::Large, 0));
         assert!(4 * many.at_join().len() < many.area() && 2 * many.walk() == some.walk());
     }

@@ -1,7 +1,7 @@
 //! First words of a segment, which say what it is: written by its maker, and read by whoever maps it or only looks at it.
 
 use super::header_words as header;
-use super::{Geometry, MAGIC, MAX_RANKS};
+use super::{Geometry, LargeBanks, MAGIC, MAX_RANKS};
 use crate::error::Error;
 
 /// Words of a version's text.
@@ -24,6 +24,7 @@ pub(super) fn words(geometry: &Geometry) -> [u64; WORDS] {
     words[header::RANKS] = geometry.ranks as u64;
     words[header::BOX_BYTES] = geometry.box_bytes as u64;
     words[header::BLOB_BYTES] = geometry.blob_bytes as u64;
+    words[header::LATE_BANKS] = u64::from(geometry.large_banks == LargeBanks::WhenPlanned);
     let mut text = [0; 8 * TEXT_WORDS];
     for (to, from) in text.iter_mut().zip(VERSION.bytes()) {
         *to = from;
@@ -60,7 +61,8 @@ pub(super) fn read(words: &[u64; WORDS], bytes: u64) -> Result<Geometry, Error> 
     let (Some(ranks @ 1..=MAX_RANKS), Some(box_bytes), Some(blob_bytes)) = sizes else {
         return Err(foreign("a segment whose header makes no sense"));
     };
-    let geometry = Geometry::new(ranks, box_bytes, blob_bytes);
+    let geometry =
+        Geometry::new(ranks, box_bytes, blob_bytes).with_late_banks(words[header::LATE_BANKS] != 0);
     // Communicators may have made the file longer since.
     match geometry.total() as u64 <= bytes {
         true => Ok(geometry),
@@ -76,7 +78,9 @@ mod tests {
     fn what_is_written_is_read_and_everything_else_named() {
         let geometry = Geometry::new(3, 8192, 10);
         let bytes = geometry.total() as u64;
-        assert_eq!(read(&words(&geometry), bytes).unwrap(), geometry);
+        for geometry in [geometry, geometry.with_late_banks(true)] {
+            assert_eq!(read(&words(&geometry), bytes).unwrap(), geometry);
+        }
         let said = |at: usize, value: u64| {
             let mut words = words(&geometry);
             words[at] = value;

@@ -5,13 +5,15 @@ pub const VERSION: usize = 1;
 pub const RANKS: usize = 2;
 pub const BOX_BYTES: usize = 3;
 pub const BLOB_BYTES: usize = 4;
+/// 1 where ranks reserve large banks late.
+pub const LATE_BANKS: usize = 5;
 /// The version in words, for who finds another one than its own.
-pub const VERSION_TEXT: usize = 5;
-pub const JOINED: usize = 8;
-pub const UNABLE: usize = 9;
+pub const VERSION_TEXT: usize = 6;
+pub const JOINED: usize = 9;
+pub const UNABLE: usize = 10;
 /// Ranks that have tried to reach the others' memory, and those that could not.
-pub const TRIED: usize = 10;
-pub const SHUT: usize = 11;
+pub const TRIED: usize = 11;
+pub const SHUT: usize = 12;
 pub const FAILED: usize = 16;
 /// See `visit.rs`.
 pub const CLOSED: usize = 17;

@@ -41,7 +41,7 @@ mod observe;
 mod visit;
 mod within;
 
-pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub use geometry::{BankClass, Geometry, LargeBanks, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
 pub(crate) use heap_registry::{far, HeapRegistry};
 pub(crate) use mail::P2pRing;
@@ -89,19 +89,26 @@ pub struct Segment {
     at: u64,
     /// Ranks that are threads of this process. Kept here: what other processes can write proves nothing about addresses.
     here: Box<[AtomicBool]>,
+    /// Ranks whose large banks this process has reserved after they joined.
+    late_banks: Box<[AtomicBool]>,
 }
 
 impl Segment {
-    /// A new segment, with `blob` to be read by every rank.
+    /// A new segment, with `blob` to be read by every rank. Ranks reserve large banks when they join, or late.
     ///
     /// # Errors
     /// [`Error::TeamSize`], [`Error::Memory`] when the header cannot be reserved or the whole cannot be had,
     /// [`Error::System`] when the kernel has no memfd.
-    pub(crate) fn create(ranks: usize, box_bytes: usize, blob: &[u8]) -> Result<Segment, Error> {
+    pub(crate) fn create(
+        ranks: usize,
+        box_bytes: usize,
+        late_banks: bool,
+        blob: &[u8],
+    ) -> Result<Segment, Error> {
         if ranks == 0 || ranks > MAX_RANKS {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
-        let geometry = Geometry::new(ranks, box_bytes, blob.len());
+        let geometry = Geometry::new(ranks, box_bytes, blob.len()).with_late_banks(late_banks);
         let (need, total) = (geometry.reserved() as u64, geometry.total());
         let memory = available_memory(&Root::live());
         if let Some(available) = memory.available_bytes.filter(|&a| a < need) {
@@ -196,8 +203,8 @@ impl Segment {
     }
 
     fn of(pool: &Arc<TeamMemory>, at: u64, geometry: Geometry, mapping: Arc<Mapping>) -> Segment {
-        let here = (0..geometry.ranks).map(|_| AtomicBool::new(false)).collect();
-        Segment { mapping, geometry, pool: Arc::clone(pool), at, here }
+        let none = || (0..geometry.ranks).map(|_| AtomicBool::new(false)).collect();
+        Segment { mapping, geometry, pool: Arc::clone(pool), at, here: none(), late_banks: none() }
     }
 
     fn base(&self) -> *mut u8 {
@@ -228,6 +235,20 @@ impl Segment {
     /// [`Error::Memory`].
     pub(crate) fn claim_part(&self, rank: usize, part: Range<usize>) -> Result<(), Error> {
         self.reserve(self.geometry.areas_start() + rank * self.geometry.area() + part.start, part.len())
+    }
+
+    /// Reserves the large banks of `rank` whole, unless that was done in this process. A thread beside the rank's may do so too.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn claim_large_banks(&self, rank: usize) -> Result<(), Error> {
+        // Relaxed: the kernel keeps the pages, and nothing else depends on it.
+        if !self.late_banks[rank].load(Ordering::Relaxed) {
+            self.claim_part(rank, self.geometry.at_join().end..self.geometry.area())?;
+            // Relaxed: as above.
+            self.late_banks[rank].store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Gives the memory back, when no rank is left. What is behind the team's first pages tells where other segments are.
@@ -333,21 +354,21 @@ mod tests {
 
     #[test]
     fn a_team_that_memory_or_addresses_do_not_suffice_for_is_refused() {
-        match Segment::create(MAX_RANKS, 1 << 40, &[]) {
+        match Segment::create(MAX_RANKS, 1 << 40, false, &[]) {
             Err(Error::Memory { need, available, .. }) => assert!(need > 1 << 52 && available < need),
             other => panic!("{other:?}"),
         }
-        let more = Segment::create(MAX_RANKS + 1, 1 << 20, &[]);
+        let more = Segment::create(MAX_RANKS + 1, 1 << 20, false, &[]);
         assert!(matches!(more, Err(Error::TeamSize { most: MAX_RANKS, .. })), "{more:?}");
         // More addresses than a process has.
-        let team = Segment::create(1, 1 << 12, &[]).unwrap();
+        let team = Segment::create(1, 1 << 12, false, &[]).unwrap();
         let error = map_bytes(team.fd(), 0, 1 << 60).expect_err("2^60 addresses").to_string();
         assert!(error.contains(&(1u64 << 60).to_string()) && error.contains("mapping"), "{error}");
     }
 
     #[test]
     fn a_segment_is_attached_by_descriptor_with_its_blob() {
-        let made = Segment::create(3, 4096, b"model").unwrap();
+        let made = Segment::create(3, 4096, false, b"model").unwrap();
         let other = Segment::attach(rustix::io::dup(made.fd()).unwrap()).unwrap();
         assert_eq!(other.ranks(), 3);
         assert_eq!(other.blob(), b"model");
@@ -357,7 +378,7 @@ mod tests {
 
     #[test]
     fn segments_within_take_pages_when_reserved_and_give_them_back() {
-        let team = Segment::create(4, 65536, b"").unwrap();
+        let team = Segment::create(4, 65536, false, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
         let at = team.found(3, 0).unwrap().at();
         let (one, same) = (team.open(at, 3).unwrap(), team.open(at, 3).unwrap());
@@ -395,6 +416,6 @@ mod tests {
     fn another_file_is_refused() {
         let fd = rustix::fs::memfd_create("other", MemfdFlags::ALLOW_SEALING).unwrap();
         assert!(matches!(Segment::attach(fd), Err(Error::Foreign { .. })));
-        assert!(matches!(Segment::create(0, 4096, b""), Err(Error::TeamSize { .. })));
+        assert!(matches!(Segment::create(0, 4096, false, b""), Err(Error::TeamSize { .. })));
     }
 }

@@ -98,7 +98,7 @@ impl Team {
     /// [`Error::TeamSize`], [`Error::Memory`], [`Error::System`].
     pub fn with(config: TeamConfig) -> Result<Team, Error> {
         let blob = config.to_bytes();
-        let segment = Segment::create(config.ranks(), config.box_bytes, &blob)?;
+        let segment = Segment::create(config.ranks(), config.box_bytes, config.late_banks, &blob)?;
         Ok(Team { segment: Arc::new(segment), config })
     }
 

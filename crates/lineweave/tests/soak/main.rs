@@ -87,6 +87,7 @@ struct Soaking {
     check: bool,
     reproducible: bool,
     helped: bool,
+    late_banks: bool,
     seed: u64,
 }
 
@@ -94,9 +95,12 @@ impl std::fmt::Display for Soaking {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = if self.processes { "processes" } else { "threads" };
         write!(f, "{} {kind}, waiting by {:?}", self.ranks, self.wait)?;
-        for (is, name) in
-            [(self.check, "checked"), (self.reproducible, "reproducible"), (self.helped, "with a helper")]
-        {
+        for (is, name) in [
+            (self.check, "checked"),
+            (self.reproducible, "reproducible"),
+            (self.helped, "with a helper"),
+            (self.late_banks, "large banks late"),
+        ] {
             if is {
                 write!(f, ", {name}")?;
             }
@@ -115,6 +119,7 @@ impl Soaking {
             check: !random.once_in(4),
             reproducible: random.once_in(4),
             helped: random.once_in(4),
+            late_banks: random.once_in(2),
             seed: random.below(1 << 30) as u64,
         }
     }
@@ -126,7 +131,8 @@ impl Soaking {
         settings.reproducible = self.reproducible;
         settings.threads.progress = self.helped;
         settings.timeout = Some(PATIENCE);
-        let config = TeamConfig::new(self.ranks, &settings).map_err(|e| e.to_string())?;
+        let mut config = TeamConfig::new(self.ranks, &settings).map_err(|e| e.to_string())?;
+        config.late_banks = self.late_banks;
         let team = Team::with(config).map_err(|e| e.to_string())?;
         let tallies: Vec<Tally> = match self.processes {
             false => {

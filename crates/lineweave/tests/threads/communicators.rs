@@ -5,8 +5,9 @@ mod children;
 
 use crate::run;
 use lineweave::settings::Settings;
-use lineweave::team::{self, Team, TeamConfig};
-use lineweave::{Communicator, Error, Operator};
+use lineweave::team::{self, connect, Host, Team, TeamConfig};
+use lineweave::{CallSpec, Communicator, ElementType, Error, Operator};
+use lineweave_core::collective::Collective;
 use lineweave_core::topology::{Cpu, Level};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -26,6 +27,52 @@ fn memory_that_is_taken_again_is_as_good_as_new() {
     let cases: usize = [1, 2, 3, 5, 8].into_iter().map(|ranks| run(ranks, children::again)).sum();
     println!("tally: conformance cases (communicators in memory of others, threads) {cases}");
     assert!(cases > 4000, "{cases} cases only");
+}
+
+#[test]
+fn large_banks_that_are_reserved_late_are_there_when_a_planner_or_a_call_needs_them() {
+    let long = vec![7u8; 300_000];
+    for planned in [false, true] {
+        let mut config = TeamConfig::new(2, &Settings::default()).expect("a configuration");
+        let whole = 2 * config.box_bytes as u64;
+        config.late_banks = true;
+        let team = Team::with(config).expect("a team");
+        let name = format!("@late-banks-{}-{planned}", std::process::id());
+        let host = Host::bind(&name).expect("a host");
+        let rank = |mut comm: Communicator| -> Result<(), Error> {
+            let call = |root: usize| CallSpec {
+                collective: Collective::Bcast,
+                element: ElementType::U8,
+                count: long.len(),
+                operator: None,
+                root,
+            };
+            comm.bcast(&mut [1u8; 8], 0)?;
+            let short = comm.memory().shared_bytes as u64;
+            assert!(short < whole, "{short} bytes for short messages");
+            comm.barrier()?;
+            let before = occupied(&comm);
+            comm.barrier()?;
+            if planned {
+                (0..2).try_for_each(|root| comm.planner().plan(&call(root)))?;
+                comm.barrier()?;
+                assert!(occupied(&comm) - before >= 2 * whole, "both ranks' planners have reserved them");
+            }
+            for root in [0, 1] {
+                let mut buffer = if comm.rank() == root { long.clone() } else { vec![0; long.len()] };
+                comm.bcast(&mut buffer, root)?;
+                assert!(buffer == long);
+            }
+            assert!(comm.memory().shared_bytes as u64 >= 2 * whole);
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let peer = scope.spawn(|| rank(connect(&name, Some(1))?));
+            host.serve(&team, &[0]).expect("the peer comes");
+            rank(team.join(0).expect("rank 0")).expect("its calls");
+            peer.join().expect("no panic").expect("its calls");
+        });
+    }
 }
 
 #[test]
