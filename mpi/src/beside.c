@@ -2,7 +2,8 @@
  * Forming a team beside the program: a thread of each rank does it, while calls pass to the host. Then all ranks change over at one call (change.c).
  *
  * 1. On their way out of the call in which they agreed, the ranks start their threads. A rank that may have none forms the team within this call.
- * 2. The thread forms the team, or says by the word of agree.c that it cannot. Then no rank has one, and every call passes for ever.
+ * 2. The thread forms the team, in its turn where ranks outnumber CPUs, or says by the word of agree.c that it cannot. Then no rank has one, and every
+ *    call passes for ever.
  * 3. The threads agree on the call to change over at; they use the team for that, which is still theirs. Afterwards they end.
  *
  * The thread runs no code of the host's. A communicator that is freed meanwhile leaves the team to its thread. MPI_Finalize ends and waits for all
@@ -17,8 +18,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The longest pause after an attempt that was withdrawn. */
-enum { LONGEST_NS = 20000000 };
+/* The longest pause after an attempt that was withdrawn; the time that one rank has a CPU to itself for its part in forming a team, which takes a
+ * millisecond or two; the longest sleep before it. */
+enum { LONGEST_NS = 20000000, PART_NS = 6000000, SLEEP_NS = 1000000 };
 
 enum progress { FORMS, FORMED, FAILED };
 struct lwm_beside {
@@ -124,8 +126,22 @@ static void carry_out(struct lwm_forming *f, bool within)
     if (left) discard(f);
 }
 
+/* Where ranks outnumber CPUs, waits until it is this thread's turn. A thread that computes takes its CPU from ranks that yield; if all began at once,
+ * one call of the program would pay for all of them. */
+static void await_turn(struct lwm_forming *f)
+{
+    int cpus = lwm_forming_cpus(f);
+    if (f->many <= cpus) return;
+    uint64_t now = lwm_now_ns(), turn = now + (uint64_t)(f->mine + 1) * (uint64_t)(PART_NS / cpus);
+    for (; now < turn && goes_on(f); now = lwm_now_ns()) {
+        struct timespec pause = {0, turn - now < SLEEP_NS ? (long)(turn - now) : SLEEP_NS};
+        nanosleep(&pause, NULL);
+    }
+}
+
 static void in_thread(void *forming)
 {
+    await_turn(forming);
     carry_out(forming, false);
     pthread_mutex_lock(&lock);
     threads--;

@@ -51,27 +51,40 @@ static void fill(struct lwm_card *card)
     }
 }
 
-/* Places ranks with these masks on CPUs: each on the first of its CPUs that has the fewest so far. Returns the number of CPUs that they may use
- * together. */
-static int place(const struct lwm_card *const *cards, int ranks, int *cpus, int *allowed)
+/* Stores the CPUs that the ranks of this node may use together, one of them at least, and returns their number. */
+static int find_allowed(const struct lwm_forming *f, int allowed[CPUS])
 {
-    int load[CPUS] = {0}, many = 0;
-    for (int r = 0; r < ranks; r++) {
-        int best = -1;
-        for (int cpu = 0; cpu < CPUS; cpu++) {
-            bool mine = cards[r]->mask[cpu / 64] >> cpu % 64 & 1;
-            if (mine && (best < 0 || load[cpu] < load[best])) best = cpu;
-        }
-        cpus[r] = best < 0 ? 0 : best;
-        load[cpus[r]]++;
+    uint64_t mask[CPUS / 64] = {0};
+    int many = 0;
+    for (int i = 0; i < f->many; i++) {
+        for (int word = 0; word < CPUS / 64; word++) mask[word] |= f->cards[f->ranks[i]].mask[word];
     }
     for (int cpu = 0; cpu < CPUS; cpu++) {
-        bool anybody = false;
-        for (int r = 0; r < ranks && !anybody; r++) anybody = cards[r]->mask[cpu / 64] >> cpu % 64 & 1;
-        if (anybody) allowed[many++] = cpu;
+        if (mask[cpu / 64] >> cpu % 64 & 1) allowed[many++] = cpu;
     }
     if (many == 0) allowed[many++] = 0;
     return many;
+}
+
+int lwm_forming_cpus(const struct lwm_forming *f)
+{
+    int allowed[CPUS];
+    return find_allowed(f, allowed);
+}
+
+/* Places the ranks of this node on CPUs: each on the first of its CPUs that has the fewest so far. */
+static void place(const struct lwm_forming *f, int *cpus)
+{
+    int load[CPUS] = {0};
+    for (int i = 0; i < f->many; i++) {
+        const uint64_t *mask = f->cards[f->ranks[i]].mask;
+        int best = -1;
+        for (int cpu = 0; cpu < CPUS; cpu++) {
+            if (mask[cpu / 64] >> cpu % 64 & 1 && (best < 0 || load[cpu] < load[best])) best = cpu;
+        }
+        cpus[i] = best < 0 ? 0 : best;
+        load[cpus[i]]++;
+    }
 }
 
 /* Returns the ranks of the communicator that are on this one's node, in its order. */
@@ -189,12 +202,11 @@ static int nobody_gave_up(void *forming)
 /* Meets the ranks of the node and forms a team with them, and makes its communicator for started calls. */
 static bool meet(struct lwm_forming *f)
 {
-    const struct lwm_card **there = malloc(sizeof *there * (size_t)f->many);
     int *cpus = malloc(sizeof *cpus * (size_t)f->many), allowed[CPUS];
     lw_comm *team = NULL;
-    if (there && cpus) {
-        for (int i = 0; i < f->many; i++) there[i] = &f->cards[f->ranks[i]];
-        int usable = place(there, f->many, cpus, allowed);
+    if (cpus) {
+        place(f, cpus);
+        int usable = find_allowed(f, allowed);
         const char *name = f->cards[f->first].name;
         if (lw_comm_connect_on(name, f->mine, f->many, cpus, allowed, usable, nobody_gave_up, f, &team) != LW_OK) {
             /* Ranks that waited for one that gave up, or were told by their host, need not repeat the message. */
@@ -205,7 +217,6 @@ static bool meet(struct lwm_forming *f)
             if (!f->foreign) lwm_base_keep(team, name, f->world, f->many);
         }
     }
-    free(there);
     free(cpus);
     if (team && f->many == f->size && lw_comm_dup(team, &f->made[LWM_STARTED]) != LW_OK) {
         lwm_say("rank %d cannot make a communicator for started calls: %s", f->rank, lw_last_error());

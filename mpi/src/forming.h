@@ -32,6 +32,8 @@ enum lwm_forms { LWM_FORM_NOT, LWM_FORM, LWM_FORM_LATER };
 /* Finds out how the ranks of a communicator form a team; all of them call it at one place of the program. They do not if not all was `fine` at
  * every rank; and later if they would have to meet and one of them meets others just now, in whose memory they may join then. */
 enum lwm_forms lwm_forming_agree(struct lwm_forming *forming, MPI_Comm comm, const int *nodes, bool fine);
+/* Returns the number of CPUs that the ranks of this node, which have to meet, may use together. */
+int lwm_forming_cpus(const struct lwm_forming *forming);
 /* Forms the team, without a call of the host, but for `progress`, if that is not null; returns whether that worked at this rank. */
 bool lwm_forming_make(struct lwm_forming *forming, lw_progress_fn progress);
 /* Gives one of the communicators away, for the program's thread. */
