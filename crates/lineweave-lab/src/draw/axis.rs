@@ -1,6 +1,6 @@
 //! Axes of charts: scales with their ends, where values lie on them, and where rules are.
 
-use lineweave_core::units::Bytes;
+use lineweave_core::units::{Bytes, Nanos};
 
 /// Scale of an axis: the spacing of its values and the form of its labels.
 #[derive(Clone, PartialEq, Debug)]
@@ -9,6 +9,8 @@ pub enum Scale {
     Linear,
     /// Logarithmic, by powers of ten.
     Log,
+    /// Times in ns, by powers of ten.
+    Times,
     /// Lengths, by powers of two.
     Bytes,
     /// Numbers, by powers of two.
@@ -57,7 +59,7 @@ impl Range<'_> {
                 let step = step(most);
                 (0.0, (most / step - 1e-9).ceil().max(1.0) * step)
             }
-            Scale::Log => powers(10.0),
+            Scale::Log | Scale::Times => powers(10.0),
             Scale::Bytes | Scale::Doubling => powers(2.0),
             Scale::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
         };
@@ -68,7 +70,7 @@ impl Range<'_> {
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let at = match self.axis.scale {
             Scale::Linear | Scale::Names(_) => value,
-            Scale::Log => value.log10(),
+            Scale::Log | Scale::Times => value.log10(),
             Scale::Bytes | Scale::Doubling => value.log2(),
         };
         at.is_finite().then(|| (at - self.low) / (self.high - self.low))
@@ -96,6 +98,7 @@ impl Range<'_> {
                 .map(|v| (v, short(v)))
                 .collect(),
             Scale::Log => powers(1.0).map(|p| (10f64.powf(p), short(10f64.powf(p)))).collect(),
+            Scale::Times => powers(1.0).map(|p| (10f64.powf(p), Nanos(10f64.powf(p)).to_string())).collect(),
             Scale::Bytes => {
                 let by = ((self.high - self.low) / 6.0).ceil().max(1.0);
                 powers(by).map(|p| (2f64.powf(p), Bytes(2f64.powf(p).round() as u64).to_string())).collect()
@@ -146,5 +149,20 @@ pub(super) fn short(value: f64) -> String {
     match units.into_iter().find(|(unit, _)| value >= 10.0 * unit || (value >= *unit && *unit > 1e3)) {
         Some((unit, name)) => number(value / unit) + name,
         None => number(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_rules_are_round() {
+        assert_eq!(
+            [0.0, 0.25, 1.5, 12.0, 16.6, 100.0, 2048.4].map(number),
+            ["0", "0.25", "1.5", "12", "16.6", "100", "2048"]
+        );
+        assert_eq!([2000.0, 1e4, 2e5, 1e6, 5e9].map(short), ["2000", "10 k", "200 k", "1 M", "5 G"]);
+        assert_eq!([4.9, 5.1, 37.0, 0.9, 0.0].map(step), [1.0, 2.0, 10.0, 0.2, 1.0]);
     }
 }

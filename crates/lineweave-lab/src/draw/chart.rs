@@ -3,6 +3,7 @@
 use super::axis::{number, Axis, Range, Scale};
 use super::colours::SERIES;
 use super::legend::in_order;
+use super::series::{Mark, Series, Spot};
 use super::svg::{width_of, Anchor, Point, Stroke, Svg};
 use super::{INK, PAPER, RULE, SOFT};
 
@@ -15,68 +16,6 @@ const TOP: f64 = 92.0;
 const GAP: f64 = 96.0;
 const BELOW: f64 = 48.0;
 const LEGEND: f64 = 18.0;
-
-/// Origin of the points of a series.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
-    /// Measured on a machine at hand: dots joined by lines, each with the interval of its median as a bar.
-    Measured,
-    /// Simulated: dots joined by lines.
-    Simulated,
-    /// Predicted by a closed form: dashed.
-    Model,
-    /// Printed in a paper: hollow diamonds.
-    Published,
-    /// Band between the ends of what a closed form allows.
-    Band,
-    /// From quartile to quartile of what was measured: a hollow box. In no legend.
-    Quartiles,
-    /// From percentile 5 to 95 of what was measured: a thin line with ends. In no legend.
-    Whiskers,
-}
-
-impl Mark {
-    /// The name in data and tooltips.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mark::Measured => "measured",
-            Mark::Simulated => "simulated",
-            Mark::Model => "model",
-            Mark::Published => "published",
-            Mark::Band => "band",
-            Mark::Quartiles => "quartiles",
-            Mark::Whiskers => "percentiles 5 and 95",
-        }
-    }
-
-    fn is_spread(self) -> bool {
-        matches!(self, Mark::Quartiles | Mark::Whiskers)
-    }
-}
-
-/// A value, or a range of values.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Spot {
-    /// Value on the axis to the right.
-    pub x: f64,
-    /// The least.
-    pub low: f64,
-    /// The most: as the least, where it is one value.
-    pub high: f64,
-}
-
-/// Points of one thing.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Series {
-    /// Name of the series in the legend.
-    pub name: String,
-    /// Origin of the points.
-    pub mark: Mark,
-    /// The series whose colour this one has; its own name, or that of what it is to be compared with.
-    pub colour_of: String,
-    /// The points.
-    pub spots: Vec<Spot>,
-}
 
 /// One pair of axes, and what is drawn on it.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,21 +33,41 @@ pub struct Chart {
 /// Draws charts side by side, two a row, each with a legend below it. What has no place on a scale (not finite, or not
 /// positive by powers) is left out.
 pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
+    draw(title, detail, charts, false)
+}
+
+/// Draws charts that are compared as [`charts`] does, all of them on axes of one length, with one legend for all.
+pub fn compared(title: &str, detail: &str, charts: &[Chart]) -> String {
+    draw(title, detail, charts, true)
+}
+
+fn draw(title: &str, detail: &str, charts: &[Chart], compared: bool) -> String {
     let mut svg = Svg::default();
     svg.heading(title, detail);
     let coloured = charts.iter().flat_map(|c| &c.series).filter(|s| s.mark != Mark::Band);
     let keys = in_order(coloured.map(|s| s.colour_of.as_str()));
-    let colour = |key: &str| SERIES[keys.iter().position(|k| *k == key).unwrap_or(0) % SERIES.len()];
+    let style = |series: &Series| {
+        let nth = keys.iter().position(|k| *k == series.colour_of).unwrap_or(0);
+        stroke(series.mark, SERIES[nth % SERIES.len()], nth / SERIES.len() % 2 == 1)
+    };
     let columns = charts.len().clamp(1, 2);
     let mut top = TOP;
     for row in charts.chunks(2) {
         for (i, chart) in row.iter().enumerate() {
             let corner = (LEFT + i as f64 * (WIDTH + GAP), top);
-            one(&mut svg, corner, chart, &colour);
+            one(&mut svg, corner, chart, if compared { charts } else { std::slice::from_ref(chart) }, &style);
+            if !compared {
+                legend(&mut svg, (corner.0, corner.1 + HEIGHT + BELOW), &in_legend([chart]), &style);
+            }
         }
-        let legend =
-            row.iter().map(|c| in_legend(c).count().div_ceil(legend_columns(c))).max().unwrap_or(0) as f64;
-        top += HEIGHT + BELOW + legend * LEGEND + 34.0;
+        let rows = |chart| legend_rows(&in_legend([chart]));
+        let below = if compared { 0 } else { row.iter().map(rows).max().unwrap_or(0) };
+        top += HEIGHT + BELOW + below as f64 * LEGEND + 34.0;
+    }
+    if compared {
+        let all = in_legend(charts);
+        legend(&mut svg, (LEFT, top - 34.0), &all, &style);
+        top += legend_rows(&all) as f64 * LEGEND;
     }
     let width = (LEFT + columns as f64 * (WIDTH + GAP) - GAP + 30.0)
         .max(width_of(detail, 12.0) + 40.0)
@@ -116,8 +75,9 @@ pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
     svg.finish(width, top - 14.0, title)
 }
 
-fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'static str) {
-    let spots = || chart.series.iter().flat_map(|s| &s.spots);
+/// Draws a chart, whose axes hold all points of the charts `beside` it.
+fn one(svg: &mut Svg, corner: Point, chart: &Chart, beside: &[Chart], style: &dyn Fn(&Series) -> Stroke) {
+    let spots = || beside.iter().flat_map(|c| &c.series).flat_map(|s| &s.spots);
     let x = Range::of(&chart.x, spots().map(|s| s.x));
     let y = Range::of(&chart.y, spots().flat_map(|s| [s.low, s.high]));
     let at = |across: f64, up: f64| {
@@ -139,56 +99,55 @@ fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'s
         for spot in &series.spots {
             if let (Some(low), Some(high)) = (at(spot.x, spot.low), at(spot.x, spot.high)) {
                 svg.open(&tip(series, Some(spot)));
-                published(svg, low, high, colour(&series.colour_of));
+                published(svg, low, high, style(series).colour);
                 svg.close();
             }
         }
     }
     for series in others.iter().filter(|s| s.mark.is_spread()) {
-        let stroke = Stroke { colour: colour(&series.colour_of), width: 0.9, dashed: false };
         for spot in &series.spots {
             if let (Some(low), Some(high)) = (at(spot.x, spot.low), at(spot.x, spot.high)) {
                 svg.open(&tip(series, Some(spot)));
-                spread(svg, series.mark, low, high, stroke);
+                spread(svg, series.mark, low, high, style(series));
                 svg.close();
             }
         }
     }
-    let joined = !matches!(chart.x.scale, Scale::Names(_));
+    let named = matches!(chart.x.scale, Scale::Names(_));
     for series in others.iter().filter(|s| s.mark != Mark::Published && !s.mark.is_spread()) {
-        let stroke = stroke(series.mark, colour(&series.colour_of));
+        let stroke = style(series);
         let points: Vec<(Point, &Spot)> =
             series.spots.iter().filter_map(|s| Some((at(s.x, dot(series.mark, s))?, s))).collect();
-        for pair in points.windows(2).filter(|_| joined) {
+        for pair in points.windows(2).filter(|_| !named && series.mark != Mark::Dots) {
             svg.line(pair[0].0, pair[1].0, stroke);
         }
         for (point, spot) in points {
             svg.open(&tip(series, Some(spot)));
-            if let (Mark::Measured, Some(low), Some(high)) =
+            if let (Mark::Measured | Mark::Dots, Some(low), Some(high)) =
                 (series.mark, at(spot.x, spot.low), at(spot.x, spot.high))
             {
                 svg.line(low, high, Stroke { dashed: false, ..stroke });
             }
-            let radius = if series.mark == Mark::Model { 1.2 } else { 2.8 };
+            let radius = if series.mark.is_line() { 1.2 } else { 2.8 };
             svg.circle(point, radius, stroke.colour, Stroke { width: 0.0, ..stroke });
             svg.close();
         }
     }
-    legend(svg, (corner.0, corner.1 + HEIGHT + BELOW), chart, colour);
 }
 
 /// Returns the value at which a dot is drawn: the middle of a measured interval, the upper end of any other spot.
 fn dot(mark: Mark, spot: &Spot) -> f64 {
     match mark {
-        Mark::Measured => (spot.low + spot.high) / 2.0,
+        Mark::Measured | Mark::Dots => (spot.low + spot.high) / 2.0,
         _ => spot.high,
     }
 }
 
-fn stroke(mark: Mark, colour: &'static str) -> Stroke {
+fn stroke(mark: Mark, colour: &'static str, again: bool) -> Stroke {
     match mark {
         Mark::Model => Stroke { colour, width: 1.4, dashed: true },
-        _ => Stroke { colour, width: 1.6, dashed: false },
+        Mark::Quartiles | Mark::Whiskers => Stroke { colour, width: 0.9, dashed: false },
+        _ => Stroke { colour, width: 1.6, dashed: again && mark == Mark::Line },
     }
 }
 
@@ -261,33 +220,48 @@ fn rules(svg: &mut Svg, corner: Point, x: &Range, y: &Range) {
     svg.text_up((corner.0 - 58.0, corner.1 + HEIGHT / 2.0), 11.5, INK, &y.axis.title);
 }
 
-fn in_legend(chart: &Chart) -> impl Iterator<Item = &Series> {
-    chart.series.iter().filter(|s| !s.mark.is_spread())
+/// Returns the series that a legend names, those of one name, mark and colour once.
+fn in_legend<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> Vec<&'a Series> {
+    let mut list: Vec<&Series> = Vec::new();
+    for series in charts.into_iter().flat_map(|c| &c.series).filter(|s| !s.mark.is_spread()) {
+        let same =
+            |s: &&Series| (&s.name, s.mark, &s.colour_of) == (&series.name, series.mark, &series.colour_of);
+        if !list.iter().any(same) {
+            list.push(series);
+        }
+    }
+    list
 }
 
 /// One column where a name is too long for two.
-fn legend_columns(chart: &Chart) -> usize {
+fn legend_columns(all: &[&Series]) -> usize {
     let room = WIDTH / 2.0 - 40.0;
-    if in_legend(chart).all(|s| width_of(&s.name, 11.5) < room) {
+    if all.iter().all(|s| width_of(&s.name, 11.5) < room) {
         2
     } else {
         1
     }
 }
 
-fn legend(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'static str) {
-    let columns = legend_columns(chart);
-    for (i, series) in in_legend(chart).enumerate() {
+fn legend_rows(all: &[&Series]) -> usize {
+    all.len().div_ceil(legend_columns(all))
+}
+
+fn legend(svg: &mut Svg, corner: Point, all: &[&Series], style: &dyn Fn(&Series) -> Stroke) {
+    let columns = legend_columns(all);
+    for (i, series) in all.iter().enumerate() {
         let x = corner.0 + (i % columns) as f64 * (WIDTH / 2.0);
         let y = corner.1 + (i / columns) as f64 * LEGEND;
         let middle = (x + 13.0, y - 4.0);
-        let stroke = stroke(series.mark, colour(&series.colour_of));
+        let stroke = style(series);
         match series.mark {
             Mark::Band => svg.rect((x, y - 10.0), (26.0, 12.0), BAND, 1.0),
             Mark::Published => published(svg, middle, middle, stroke.colour),
-            _ => {
-                svg.line((x, y - 4.0), (x + 26.0, y - 4.0), stroke);
-                if series.mark != Mark::Model {
+            mark => {
+                if mark != Mark::Dots {
+                    svg.line((x, y - 4.0), (x + 26.0, y - 4.0), stroke);
+                }
+                if !mark.is_line() {
                     svg.circle(middle, 2.6, stroke.colour, Stroke { width: 0.0, ..stroke });
                 }
             }
@@ -298,7 +272,6 @@ fn legend(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::axis::{short, step};
     use super::*;
 
     fn series(name: &str, mark: Mark, spots: &[(f64, f64, f64)]) -> Series {
@@ -354,12 +327,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short_and_rules_are_round() {
-        assert_eq!(
-            [0.0, 0.25, 1.5, 12.0, 16.6, 100.0, 2048.4].map(number),
-            ["0", "0.25", "1.5", "12", "16.6", "100", "2048"]
-        );
-        assert_eq!([2000.0, 1e4, 2e5, 1e6, 5e9].map(short), ["2000", "10 k", "200 k", "1 M", "5 G"]);
-        assert_eq!([4.9, 5.1, 37.0, 0.9, 0.0].map(step), [1.0, 2.0, 10.0, 0.2, 1.0]);
+    fn compared_charts_have_one_legend_and_axes_of_one_length() {
+        let many = |mark| (0..9).map(|i| series(&format!("model {i}"), mark, &[(1.0, 2.0, 2.0)])).collect();
+        let far = vec![series("far", Mark::Dots, &[(64.0, 900.0, 1100.0), (1.0, 2.0, 2.0)])];
+        let all = [chart(Scale::Times, many(Mark::Line)), chart(Scale::Times, far)];
+        let svg = compared("t", "d", &all);
+        assert_eq!(svg.matches(">model 0<").count(), 1);
+        assert_eq!(svg.matches(">100 ns<").count(), 2, "both axes go as far: {svg}");
+        assert!(svg.contains("far (measured): 64, 900 to 1100"), "{svg}");
     }
 }

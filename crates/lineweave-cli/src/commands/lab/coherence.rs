@@ -1,7 +1,7 @@
 //! `lineweave lab what-if --coherence`: the same plans where caches agree and with message buffers, all else equal.
 
 use super::LabError;
-use crate::curve::extend;
+use crate::curve::{extend, spot};
 use crate::error::CliError;
 use crate::files::replace;
 use crate::output::table;
@@ -9,7 +9,7 @@ use crate::session::Session;
 use lineweave_core::machine::Machine;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::coherence::{plan, readers, Times, Twins, ALGORITHMS};
-use lineweave_lab::draw::{curves_on, Axes, Panel};
+use lineweave_lab::draw::{charts, Axis, Chart, Scale, Series};
 use lineweave_lab::simulate::SimulateError;
 use serde::Serialize;
 use std::path::Path;
@@ -96,9 +96,8 @@ pub fn run(machines: &[Machine], output: Option<&Path>, session: &mut Session) -
         panels.extend(pictures(&rows, machine));
     }
     let Some(file) = output else { return Ok(()) };
-    let labels = Axes { base: 2.0, x: |n| format!("{n:.0}"), y: |n| format!("{n}") };
     let detail = "above 1 coherence pays, below 1 it costs; the same latency of a line, links and ports";
-    replace(file, &curves_on("Put/get by coherence: time by time", detail, &panels, labels), "-o")
+    replace(file, &charts("Put/get by coherence: time by time", detail, &panels), "-o")
 }
 
 fn rows(twins: &Twins, machine: &Machine, session: &mut Session) -> Result<Vec<Row>, CliError> {
@@ -158,25 +157,33 @@ fn print(rows: &[Row], twins: &Twins, machine: &Machine, session: &mut Session) 
 }
 
 /// Draws the ratio over ranks, and over bytes for all cores.
-fn pictures(rows: &[Row], machine: &Machine) -> [Panel; 2] {
+fn pictures(rows: &[Row], machine: &Machine) -> [Chart; 2] {
     let most = rows.iter().map(|row| row.ranks).max().unwrap_or(0);
     let curves = |wanted: &dyn Fn(&&Row) -> bool, x: fn(&Row) -> f64| {
         let mut curves = Vec::new();
         for row in rows.iter().filter(wanted) {
-            extend(&mut curves, row.name(), (x(row), row.ratio), false);
+            extend(&mut curves, row.name(), spot((x(row), row.ratio)), false);
         }
         curves
     };
     let by_ranks = |row: &&Row| row.reads.is_some() || row.bytes == 0 || row.bytes == BYTES[1];
     let by_bytes = |row: &&Row| row.reads.is_none() && row.bytes > 0 && row.ranks == most;
+    let chart = |title: String, x: Axis, series: Vec<Series>| Chart {
+        title: format!("{}: {title}", machine.name),
+        x,
+        y: Axis::new("times as long", Scale::Log),
+        series,
+    };
     [
-        Panel {
-            title: format!("{}: over ranks, messages of {}", machine.name, Bytes(BYTES[1] as u64)),
-            curves: curves(&by_ranks, |row| row.ranks as f64),
-        },
-        Panel {
-            title: format!("{}: over bytes, {most} ranks", machine.name),
-            curves: curves(&by_bytes, |row| row.bytes as f64),
-        },
+        chart(
+            format!("messages of {}", Bytes(BYTES[1] as u64)),
+            Axis::new("ranks", Scale::Doubling),
+            curves(&by_ranks, |row| row.ranks as f64),
+        ),
+        chart(
+            format!("{most} ranks"),
+            Axis::new("bytes", Scale::Bytes),
+            curves(&by_bytes, |row| row.bytes as f64),
+        ),
     ]
 }

@@ -4,14 +4,14 @@ use super::coherence;
 use super::subject::Subject;
 use crate::commands::draw::svg;
 use crate::commands::lab::LabError;
-use crate::curve::extend;
+use crate::curve::{extend, spot};
 use crate::error::CliError;
 use crate::files::replace;
 use crate::question::Place;
 use crate::session::{load_machine, Session};
 use lineweave_core::machine::{Dimensions, Machine, Value};
 use lineweave_core::units::Nanos;
-use lineweave_lab::draw::{curves_on, Axes, Panel};
+use lineweave_lab::draw::{compared, Axis, Chart, Scale};
 use lineweave_lab::what_if::{limit, Found, Pattern, Traffic};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -226,13 +226,16 @@ fn picture(machine: &Machine, rows: &[Row]) -> String {
             let mut curves = Vec::new();
             for row in rows.iter().filter(|r| r.pattern == pattern) {
                 let name = format!("{} in flight", row.in_flight);
-                extend(&mut curves, name, (row.ranks as f64, of(row)), false);
+                extend(&mut curves, name, spot((row.ranks as f64, of(row))), false);
             }
-            panels.push(Panel { title: format!("{pattern}: {what}"), curves });
+            panels.push(Chart {
+                title: pattern.to_owned(),
+                x: Axis::new("cores", Scale::Doubling),
+                y: Axis::new(what, Scale::Log),
+                series: curves,
+            });
         }
     }
-    let cores = |n: f64| format!("{n:.0}");
-    let labels = Axes { base: 2.0, x: cores, y: |n| format!("{n}") };
     let detail = format!("over numbers of cores; above 1 links are busier than ports; {}", machine.title);
-    curves_on("What limits a mesh: links or ports", &detail, &panels, labels)
+    compared("What limits a mesh: links or ports", &detail, &panels)
 }

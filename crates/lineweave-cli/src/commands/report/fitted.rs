@@ -3,9 +3,8 @@
 use super::subject::Subject;
 use super::{Figure, Section};
 use crate::curve::{curve, extend};
-use lineweave_core::model::Surface;
-use lineweave_core::units::{Bytes, Nanos};
-use lineweave_lab::draw::{self, Axes, Curve, Panel, Sampled, Span};
+use lineweave_core::model::{LevelCosts, Surface};
+use lineweave_lab::draw::{self, Axis, Chart, Mark, Sampled, Scale, Series, Span, Spot};
 
 /// Lengths at which surfaces are read: from a line to 4 MiB.
 const SIZES: [usize; 9] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -20,10 +19,6 @@ pub fn section(subject: &Subject) -> Section {
     residuals(subject, &mut section);
     surfaces(subject, &mut section);
     section
-}
-
-fn time(ns: f64) -> String {
-    Nanos(ns).to_string()
 }
 
 /// Returns a share with two significant digits.
@@ -50,7 +45,7 @@ fn lines(subject: &Subject, section: &mut Section) {
         let n = cell.factors.get("lines").and_then(|n| n.parse::<f64>().ok());
         let (Some(n), Some(level)) = (n, cell.factors.get("level")) else { continue };
         let (name, s) = (format!("measured, {level}"), &cell.stats);
-        extend(&mut curves, name, (n, s.median), true).intervals.push((n, s.ci_low, s.ci_high));
+        extend(&mut curves, name, Spot { x: n, low: s.ci_low, high: s.ci_high }, true);
         let fit =
             subject.model().levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
         if let Some(fitted) = fit.map(|f| f.at(n)).filter(|f| *f > 0.0) {
@@ -64,10 +59,10 @@ fn lines(subject: &Subject, section: &mut Section) {
         section.text.push(how.to_owned());
         return;
     }
-    let axes = Axes { base: 2.0, x: |n| format!("{n:.0}"), y: time };
-    let panels = [Panel { title: "T_N(N) by lines".to_owned(), curves }];
+    let (x, y) = (Axis::new("lines", Scale::Doubling), Axis::new("T_N(N)", Scale::Times));
+    let chart = Chart { title: String::new(), x, y, series: curves };
     let detail = "half a round trip; bars are 95 % intervals of what was measured";
-    let svg = draw::curves_on("Handing over N lines", detail, &panels, axes);
+    let svg = draw::charts("Handing over N lines", detail, &[chart]);
     section.figures.push(Figure::new(
         svg,
         "Time to hand over N cache lines, by distance; the table of residuals has the numbers.",
@@ -84,37 +79,33 @@ fn lines(subject: &Subject, section: &mut Section) {
 
 /// Adds copies, gets and puts of one pair at a time, with a curve for each distance.
 fn transfers(subject: &Subject, section: &mut Section) {
-    let curve = |name: String, surface: &Surface| {
+    let curves = |name: String, surface: &Surface| {
         let nodes = || surface.bytes.iter().zip(&surface.cost).map(|(b, row)| (*b as f64, row[0]));
         let apart = nodes().filter(|(b, c)| *b > 0.0 && c.ci_low < c.ci_high);
         // The curve ends with the measured lengths, so that no interval stands where there is no line.
         let beyond = surface.bytes.iter().map(|b| *b as usize).filter(|b| SIZES.iter().all(|m| m < b));
         let sizes = SIZES.iter().copied().chain(beyond);
-        Curve {
-            name,
-            points: sizes.map(|m| (m as f64, surface.at(m, 1).nanos)).collect(),
-            measured: false,
-            intervals: apart.map(|(b, c)| (b, c.ci_low, c.ci_high)).collect(),
-        }
+        let line = curve(name, sizes.map(|m| (m as f64, surface.at(m, 1).nanos)).collect(), false);
+        let spots = apart.map(|(x, c)| Spot { x, low: c.ci_low, high: c.ci_high }).collect();
+        [Series { mark: Mark::Whiskers, spots, ..line.clone() }, line]
     };
     let model = subject.model();
     let levels = || model.levels.iter().filter(|c| subject.levels().contains(&c.level));
-    let mut panels = vec![
-        Panel {
-            title: "get: reading what a peer wrote".to_owned(),
-            curves: levels().map(|c| curve(c.level.to_string(), &c.get)).collect(),
-        },
-        Panel {
-            title: "put: writing where a peer read".to_owned(),
-            curves: levels().map(|c| curve(c.level.to_string(), &c.put)).collect(),
-        },
+    let chart = |title: &str, of: fn(&LevelCosts) -> &Surface| {
+        let all = levels().flat_map(|c| curves(c.level.to_string(), of(c)));
+        Chart {
+            title: title.to_owned(),
+            x: Axis::new("bytes", Scale::Bytes),
+            y: Axis::new("L(m, 1)", Scale::Times),
+            series: curves("private memory".to_owned(), &model.copy).into_iter().chain(all).collect(),
+        }
+    };
+    let panels = [
+        chart("get: reading what a peer wrote", |c| &c.get),
+        chart("put: writing where a peer read", |c| &c.put),
     ];
-    for panel in &mut panels {
-        panel.curves.insert(0, curve("private memory".to_owned(), &model.copy));
-    }
-    let axes = Axes { base: 2.0, x: |n| Bytes(n.round() as u64).to_string(), y: time };
     let detail = "one transfer at a time, m bytes, by distance; bars are 95 % intervals";
-    let svg = draw::curves_on("L(m, 1)", detail, &panels, axes);
+    let svg = draw::compared("L(m, 1)", detail, &panels);
     section.figures.push(Figure::new(svg, "Time of one get and one put by length and distance; the tables of L(m, tau) have the numbers in their first rows."));
 }
 

@@ -2,7 +2,7 @@
 
 use super::subject::{question, Subject, Timed};
 use super::{Figure, Section};
-use crate::curve::{curve, extend};
+use crate::curve::{curve, extend, spot};
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave_core::algorithm::spec::Named;
@@ -10,7 +10,7 @@ use lineweave_core::plan::Params;
 use lineweave_core::select::predict;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_lab::draw::{curves_on, Axes, Panel};
+use lineweave_lab::draw::{charts, Axis, Chart, Scale};
 use lineweave_lab::models::error::{mean_proportional, mean_relative};
 
 /// Returns the section: a scatter plot with its diagonal, and a table of the calls.
@@ -80,15 +80,16 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let least = both.iter().flat_map(|p| [p.0, p.1]).fold(f64::INFINITY, f64::min);
     let most = both.iter().flat_map(|p| [p.0, p.1]).fold(0.0, f64::max);
     let line = vec![(least, least), (most, most)];
-    let mut curves = vec![curve("as measured", line, false)];
+    let mut series = vec![curve("as measured", line, false)];
     for p in &pairs {
-        extend(&mut curves, p.collective.clone(), (p.measured_ns, p.predicted_ns), true);
+        extend(&mut series, p.collective.clone(), spot((p.measured_ns, p.predicted_ns)), true);
     }
     let time = |n: f64| Nanos(n).to_string();
-    let panels = [Panel { title: "predicted (upwards) by measured".to_owned(), curves }];
+    let [x, y] = ["measured", "predicted"].map(|title| Axis::new(title, Scale::Times));
+    let chart = Chart { title: String::new(), x, y, series };
     let detail = "points on the line are predicted as measured; below it the prediction is too low";
     let title = "Predicted against measured";
-    let svg = curves_on(title, detail, &panels, Axes { base: 10.0, x: time, y: time });
+    let svg = charts(title, detail, &[chart]);
     section.figures.push(Figure::new(
         svg,
         "Predicted time by measured time of each call; the table below has the numbers.",

@@ -9,7 +9,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::closed_form::PLAYED;
-use lineweave_lab::draw::{curves, Panel};
+use lineweave_lab::draw::{compared, Axis, Chart, Scale};
 use lineweave_lab::models::cache_line::{BEST, WORST};
 use lineweave_lab::models::error::{mean_proportional, mean_relative, regret};
 use lineweave_lab::models::Estimates;
@@ -314,8 +314,8 @@ fn errors(cases: &[Case]) -> Vec<ErrorObject> {
 
 /// Draws one panel for each algorithm.
 pub fn drawing(origin: &str, cases: &[Case]) -> String {
-    let Some(first) = cases.first() else { return curves("no case", origin, &[]) };
-    let panels: Vec<Panel> = first
+    let Some(first) = cases.first() else { return compared("no case", origin, &[]) };
+    let panels: Vec<Chart> = first
         .rows
         .iter()
         .map(|row| {
@@ -337,9 +337,14 @@ pub fn drawing(origin: &str, cases: &[Case]) -> String {
             if !points.is_empty() {
                 list.push(curve("measured", points, true));
             }
-            Panel { title: name.to_owned(), curves: list }
+            Chart {
+                title: name.to_owned(),
+                x: Axis::new("bytes", Scale::Bytes),
+                y: Axis::new("time", Scale::Times),
+                series: list,
+            }
         })
         .collect();
     let q = &first.question;
-    curves(&format!("{} among {} ranks, by model", q.collective, q.shape.ranks()), origin, &panels)
+    compared(&format!("{} among {} ranks, by model", q.collective, q.shape.ranks()), origin, &panels)
 }

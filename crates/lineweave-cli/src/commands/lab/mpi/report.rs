@@ -10,7 +10,7 @@ use crate::output::{table, Output};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_lab::draw::{curves, Panel};
+use lineweave_lab::draw::{compared, Axis, Chart, Scale};
 use serde::Serialize;
 
 /// Lengths of the table of L(m, tau).
@@ -285,9 +285,14 @@ pub fn drawing(host: &Host, flavour: Flavour, study: &Study) -> String {
                 list.push(curve(name, points, measured));
             }
         }
-        (!list.is_empty()).then(|| Panel { title: collective.to_string(), curves: list })
+        (!list.is_empty()).then(|| Chart {
+            title: collective.to_string(),
+            x: Axis::new("bytes", Scale::Bytes),
+            y: Axis::new("time", Scale::Times),
+            series: list,
+        })
     };
-    let panels: Vec<Panel> = Collective::TUNED.into_iter().filter_map(panel).collect();
+    let panels: Vec<Chart> = Collective::TUNED.into_iter().filter_map(panel).collect();
     let title = format!("{flavour}, {} ranks: points measured, lines by tau-Lop", host.facts.ranks);
-    curves(&title, &host.command, &panels)
+    compared(&title, &host.command, &panels)
 }
