@@ -8,6 +8,7 @@
 
 mod chance;
 mod ordered;
+mod steps;
 pub mod models;
 pub mod matrix;
 pub mod optimise;

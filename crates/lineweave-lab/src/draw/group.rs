@@ -3,9 +3,9 @@
 use super::alike::{alike, Alike, Block};
 use super::legend::Legend;
 use super::plan::{detail, title};
-use super::steps::Steps;
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{FOLD, INK, RULE, SOFT, SYNC, TRANSFER};
+use crate::steps::Steps;
 use lineweave_core::plan::Plan;
 use lineweave_core::units::Bytes;
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 
 use super::group::grouped;
 use super::marks::{legend, plus};
-use super::steps::{steps, Steps};
 use super::svg::{room_of, Anchor, Point, Stroke, Svg};
 use super::{FOLD, IDLE, INK, PAPER, RULE, SOFT, SYNC, TRANSFER, WRONG};
+use crate::steps::{steps, Steps};
 use lineweave_core::plan::{move_verb, Carry, Op, Plan, Region, Reuse, Space};
 use lineweave_core::units::Bytes;
 use std::collections::BTreeSet;

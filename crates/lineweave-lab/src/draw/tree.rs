@@ -1,6 +1,6 @@
 //! Tree of a broadcast: for each rank, the rank that gives it the message.
 
-use super::steps::steps;
+use crate::steps::steps;
 use lineweave_core::plan::Plan;
 
 /// Pairs of ranks, giver first: for each rank but the root, the first rank with the message that ended one of its

@@ -13,6 +13,7 @@
 //!
 //! [`Work::of_plan`] finds the four in a plan; the other functions are closed forms of them.
 
+use crate::steps::steps;
 use lineweave_core::plan::{Carry, FlagRef, Op, Plan, Region, Space};
 use std::collections::{BTreeSet, HashMap};
 
@@ -130,18 +131,6 @@ impl Rows {
     }
 }
 
-/// A flag: array, home, index.
-type Key = (u16, u32, u16);
-
-/// A flag as it was raised: to what, by whom, and the messages and hops of the longest chain up to there.
-#[derive(Clone, Copy, Debug)]
-struct Told {
-    value: i32,
-    by: usize,
-    depth: u64,
-    distance: u64,
-}
-
 impl Work {
     /// The work of one run of a plan, rank r being processor r: every move between ranks is a message, and chains of them
     /// are those of flags that are raised and waited for. `None` when a rank waits for ever.
@@ -186,48 +175,30 @@ impl Work {
     }
 }
 
-/// Messages and hops of the longest chains of flags that are raised and waited for.
+/// Messages and hops of the longest chains of flags that are raised and waited for; `None` when a rank waits for ever.
 fn chains(plan: &Plan, rows: Rows) -> Option<(u64, u64)> {
-    let mut at = vec![0usize; plan.ranks];
-    let mut state = vec![(0u64, 0u64); plan.ranks];
-    let mut told: HashMap<Key, Vec<Told>> = HashMap::new();
-    let mut waiting: HashMap<Key, Vec<usize>> = HashMap::new();
-    let mut ready: Vec<usize> = (0..plan.ranks).rev().collect();
-    let key = |flag: &FlagRef| (flag.array, flag.home.0, flag.index);
-    while let Some(rank) = ready.pop() {
-        while let Some(op) = plan.programs[rank].get(at[rank]) {
-            match op {
-                Op::Set { flag, .. } | Op::Add { flag } => {
-                    let all = told.entry(key(flag)).or_default();
-                    let before = all.last().copied();
-                    let (mut depth, mut distance) = state[rank];
-                    let value = match (op, before) {
-                        (Op::Set { value, .. }, _) => *value,
-                        (_, None) => 1,
-                        (_, Some(before)) => {
-                            (depth, distance) = (depth.max(before.depth), distance.max(before.distance));
-                            before.value + 1
-                        }
-                    };
-                    all.push(Told { value, by: rank, depth, distance });
-                    ready.extend(waiting.remove(&key(flag)).unwrap_or_default());
-                }
-                Op::Wait { flag, value, .. } if *value >= 1 => {
-                    let found = told.get(&key(flag)).and_then(|all| all.iter().find(|t| t.value >= *value));
-                    let Some(found) = found else {
-                        waiting.entry(key(flag)).or_default().push(rank);
-                        break;
-                    };
-                    let mine = &mut state[rank];
-                    mine.0 = mine.0.max(found.depth + u64::from(found.by != rank));
-                    mine.1 = mine.1.max(found.distance + rows.hops(found.by, rank));
-                }
-                Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } => {}
-            }
-            at[rank] += 1;
+    let steps = steps(plan);
+    let longer = |a: (u64, u64), b: (u64, u64)| (a.0.max(b.0), a.1.max(b.1));
+    let each = |rank: usize| steps.ranks[rank].iter().enumerate().map(move |(op, step)| (step.at, rank, op));
+    let mut order: Vec<(usize, usize, usize)> = (0..plan.ranks).flat_map(each).collect();
+    order.sort_unstable();
+    // The longest chain that ends at each rank, up to each of its ops, and of all adds to each counter.
+    let mut ends = vec![(0, 0); plan.ranks];
+    let mut told: Vec<Vec<(u64, u64)>> = vec![Vec::new(); plan.ranks];
+    let mut added: HashMap<FlagRef, (u64, u64)> = HashMap::new();
+    for (_, rank, op) in order {
+        if let Some((by, raised)) = steps.ranks[rank][op].cause {
+            let (depth, distance) = told[by][raised];
+            let heard = (depth + u64::from(by != rank), distance + rows.hops(by, rank));
+            ends[rank] = longer(ends[rank], heard);
         }
+        let all = match &plan.programs[rank][op] {
+            Op::Add { flag } => added.entry(*flag).or_default(),
+            _ => &mut (0, 0),
+        };
+        *all = longer(*all, ends[rank]);
+        told[rank].push(*all);
     }
-    let done = (0..plan.ranks).all(|r| at[r] == plan.programs[r].len());
-    let most = state.iter().fold((0, 0), |m, s| (m.0.max(s.0), m.1.max(s.1)));
-    done.then_some(most)
+    let done = told.iter().zip(&plan.programs).all(|(told, ops)| told.len() == ops.len());
+    done.then(|| ends.into_iter().fold((0, 0), longer))
 }
