@@ -1,6 +1,7 @@
 //! Names of enums' variants, names that somebody mistyped, and values and places as messages name them.
 
 /// Names the variants of an enum: `ALL` in the order given, `name` and `Display`.
+#[macro_export]
 macro_rules! named {
     ($type:ident, $($variant:ident = $name:literal),+ $(,)?) => {
         impl $type {
@@ -24,6 +25,7 @@ macro_rules! named {
 }
 
 /// Reads a variant that [`named`] names back from its name; `$unknown` makes the error of another text.
+#[macro_export]
 macro_rules! read_back {
     ($type:ident, $error:ty, $unknown:expr) => {
         impl std::str::FromStr for $type {
@@ -37,7 +39,7 @@ macro_rules! read_back {
     };
 }
 
-pub(crate) use {named, read_back};
+pub use {named, read_back};
 
 /// Returns the known name with the fewest letters to change, and how many those are.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, usize)> {

@@ -9,11 +9,10 @@ use crate::simulate::mesh::{self, Load};
 use crate::simulate::{coherent, simulate, Options, SimulateError};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Dimensions, Machine};
+use lineweave_core::names::{named, read_back};
 use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
 use lineweave_core::trace::Picos;
 use lineweave_core::units::Rank;
-use std::fmt;
-use std::str::FromStr;
 
 /// Choice of the core whose buffer each core reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,18 +26,6 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Every pattern.
-    pub const ALL: [Pattern; 3] = [Pattern::Uniform, Pattern::Opposite, Pattern::Row];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pattern::Uniform => "uniform",
-            Pattern::Opposite => "opposite",
-            Pattern::Row => "row",
-        }
-    }
-
     /// Returns the core whose buffer a core reads in its n-th turn.
     fn target(self, core: usize, turn: usize, mesh: Dimensions) -> usize {
         let (columns, cores) = (mesh.columns as usize, mesh.cores_per_tile as usize);
@@ -52,20 +39,10 @@ impl Pattern {
     }
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Pattern, String> {
-        let found = Pattern::ALL.into_iter().find(|p| p.name() == name);
-        found.ok_or_else(|| format!("unknown pattern `{name}`: expected uniform, opposite or row"))
-    }
-}
+named!(Pattern, Uniform = "uniform", Opposite = "opposite", Row = "row");
+read_back!(Pattern, String, |name| {
+    format!("unknown pattern `{name}`: expected uniform, opposite or row")
+});
 
 /// Traffic on a mesh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,16 +66,7 @@ pub enum Limit {
     Link,
 }
 
-impl Limit {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Limit::Neither => "neither",
-            Limit::Port => "port",
-            Limit::Link => "link",
-        }
-    }
-}
+named!(Limit, Neither = "neither", Port = "port", Link = "link");
 
 /// Traffic as it was played.
 #[derive(Clone, Copy, PartialEq, Debug)]

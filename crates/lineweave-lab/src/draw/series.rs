@@ -1,5 +1,7 @@
 //! Series of charts: their points, and what these come from.
 
+use lineweave_core::names::named;
+
 /// Origin of the points of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
@@ -23,21 +25,20 @@ pub enum Mark {
     Whiskers,
 }
 
-impl Mark {
-    /// The name in data and tooltips.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mark::Measured | Mark::Dots => "measured",
-            Mark::Simulated => "simulated",
-            Mark::Model => "model",
-            Mark::Line => "line",
-            Mark::Published => "published",
-            Mark::Band => "band",
-            Mark::Quartiles => "quartiles",
-            Mark::Whiskers => "percentiles 5 and 95",
-        }
-    }
+named!(
+    Mark,
+    Measured = "measured",
+    Dots = "measured",
+    Simulated = "simulated",
+    Model = "model",
+    Line = "line",
+    Published = "published",
+    Band = "band",
+    Quartiles = "quartiles",
+    Whiskers = "percentiles 5 and 95",
+);
 
+impl Mark {
     pub(super) fn is_spread(self) -> bool {
         matches!(self, Mark::Quartiles | Mark::Whiskers)
     }

@@ -259,7 +259,7 @@ fn pipeline(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
                 .with("k", k)
                 .with("chunk", chunks.chunk)
                 .with("slots", chunks.slots)
-                .with("notify", told.param());
+                .with("notify", told);
             chosen("pipelined-kary", params)
         });
         if better {

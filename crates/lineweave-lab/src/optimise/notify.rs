@@ -6,8 +6,9 @@
 use super::costs::Steps;
 use super::{less, Optimum};
 use crate::models::bounds::postal;
+use lineweave_core::names::named;
 
-/// A way of notifying.
+/// A way of notifying; its name is the value of the parameter `notify` of the tree broadcasts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// The parent sets a flag for each child.
@@ -18,16 +19,9 @@ pub enum Way {
     Siblings,
 }
 
-impl Way {
-    /// The value of the parameter `notify` of the tree broadcasts.
-    pub fn param(self) -> &'static str {
-        match self {
-            Way::Each => "each",
-            Way::Shared => "shared",
-            Way::Siblings => "binary",
-        }
-    }
+named!(Way, Each = "each", Shared = "shared", Siblings = "binary");
 
+impl Way {
     /// ns until all of `k` children know.
     pub fn cost(self, steps: &Steps, k: usize) -> f64 {
         match self {

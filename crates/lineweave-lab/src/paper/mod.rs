@@ -17,6 +17,7 @@ mod rico_gallego;
 pub use figure::Figure;
 
 use limit::Judged;
+use lineweave_core::names::named;
 use serde::Serialize;
 
 /// The basis of an outcome: calibrated, by construction, or predicted.
@@ -31,16 +32,7 @@ pub enum Basis {
     Predicted,
 }
 
-impl Basis {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Basis::Calibrated => "calibrated",
-            Basis::ByConstruction => "by construction",
-            Basis::Predicted => "predicted",
-        }
-    }
-}
+named!(Basis, Calibrated = "calibrated", ByConstruction = "by construction", Predicted = "predicted");
 
 /// A published table, formula or figure, and how many of its entries come out as printed. Printed as `paper` by `lineweave lab papers`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -81,16 +73,9 @@ impl Verdict {
             false => Verdict::Differs,
         }
     }
-
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds",
-            Verdict::Differs => "differs",
-            Verdict::NotReproduced => "not reproduced",
-        }
-    }
 }
+
+named!(Verdict, Holds = "holds", Differs = "differs", NotReproduced = "not reproduced");
 
 /// A claim in words, and what comes out here. Printed as `claim` by `lineweave lab papers`.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -26,11 +26,10 @@ pub use play::{play, Played, Ran};
 pub use program::{Address, Buffer, FlagAt, Playable};
 
 use lineweave_core::machine::{Machine, Value};
+use lineweave_core::names::{named, read_back};
 use lineweave_core::plan::Plan;
 use lineweave_core::trace::{Clock, Picos, Trace};
 use lineweave_core::units::Rank;
-use std::fmt;
-use std::str::FromStr;
 
 /// Granularity at which accesses are played.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,32 +42,8 @@ pub enum Fidelity {
     Chunk,
 }
 
-impl Fidelity {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fidelity::Line => "line",
-            Fidelity::Chunk => "chunk",
-        }
-    }
-}
-
-impl fmt::Display for Fidelity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Fidelity {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Fidelity, String> {
-        [Fidelity::Line, Fidelity::Chunk]
-            .into_iter()
-            .find(|f| f.name() == name)
-            .ok_or_else(|| format!("unknown fidelity `{name}`: expected line or chunk"))
-    }
-}
+named!(Fidelity, Line = "line", Chunk = "chunk");
+read_back!(Fidelity, String, |name| format!("unknown fidelity `{name}`: expected line or chunk"));
 
 /// Settings of a simulation.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,9 +3,8 @@
 use super::values::Values;
 use crate::simulate::{Options, SimulateError};
 use lineweave_core::machine::Machine;
+use lineweave_core::names::{named, read_back};
 use lineweave_core::plan::{Carry, Footprint, Op, Plan, Take};
-use std::fmt;
-use std::str::FromStr;
 
 /// Kind of a flag, and the cost of raising it. Reading one is o_get^mpb + C_r^mpb(d), but for RCCE's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,19 +25,6 @@ pub enum FlagCost {
 }
 
 impl FlagCost {
-    /// Every kind of flag.
-    pub const ALL: [FlagCost; 4] = [FlagCost::Line, FlagCost::Byte, FlagCost::Bit, FlagCost::Rcce];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            FlagCost::Line => "line",
-            FlagCost::Byte => "byte",
-            FlagCost::Bit => "bit",
-            FlagCost::Rcce => "rcce",
-        }
-    }
-
     /// Flags on a line of `line` bytes.
     pub fn per_line(self, line: usize) -> usize {
         match self {
@@ -49,22 +35,10 @@ impl FlagCost {
     }
 }
 
-impl fmt::Display for FlagCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for FlagCost {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<FlagCost, String> {
-        FlagCost::ALL
-            .into_iter()
-            .find(|f| f.name() == name)
-            .ok_or_else(|| format!("unknown kind of flag `{name}`: expected line, byte, bit or rcce"))
-    }
-}
+named!(FlagCost, Line = "line", Byte = "byte", Bit = "bit", Rcce = "rcce");
+read_back!(FlagCost, String, |name| {
+    format!("unknown kind of flag `{name}`: expected line, byte, bit or rcce")
+});
 
 /// Bytes of a flag's value in its line.
 const VALUE: usize = 8;
