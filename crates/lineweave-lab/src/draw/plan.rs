@@ -348,10 +348,6 @@ fn crosses_lanes(op: &Op, running: usize) -> bool {
 
 /// Returns the bytes that an op moves; nothing for one that moves none.
 pub(super) fn moved(op: &Op) -> Option<usize> {
-    match op {
-        Op::Move { src, .. } => Some(src.len),
-        Op::Fold { dst, .. } => Some(dst.len),
-        Op::Set { carry: Some(Carry::Bytes(region)), .. } => Some(region.len),
-        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => None,
-    }
+    let sends = !matches!(op, Op::Wait { .. });
+    op.regions().last().filter(|_| sends).map(|region| region.len)
 }

@@ -154,13 +154,9 @@ impl Work {
                 Space::Slot { rank, .. } | Space::PeerIn(rank) | Space::PeerOut(rank) => rank.index(),
             };
             match op {
-                Op::Move { src, dst } => {
-                    carry(owner(src), me, src.len);
-                    carry(me, owner(dst), dst.len);
-                }
-                Op::Fold { a, b, dst } => {
-                    carry(owner(a), me, a.len);
-                    carry(owner(b), me, b.len);
+                Op::Move { dst, .. } | Op::Fold { dst, .. } => {
+                    let operands = op.regions().count() - 1;
+                    op.regions().take(operands).for_each(|from| carry(owner(&from), me, from.len));
                     carry(me, owner(dst), dst.len);
                 }
                 Op::Set { flag, carry: Some(Carry::Bytes(region)), .. } => {

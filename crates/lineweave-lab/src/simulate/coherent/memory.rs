@@ -4,7 +4,7 @@ use super::super::{Address, Buffer, FlagAt, Playable};
 use super::costs::Costs;
 use super::requests::Want;
 use lineweave_core::lines::Line;
-use lineweave_core::plan::{Carry, Op, Plan, Region, Space, Take};
+use lineweave_core::plan::{Plan, Space};
 use lineweave_core::trace::Picos;
 use std::collections::VecDeque;
 use std::mem::size_of;
@@ -52,22 +52,11 @@ impl Asked {
 
 const UNTOUCHED: u32 = u32::MAX;
 
-/// Returns the regions that an op reads and writes, flags aside.
-fn regions(op: &Op) -> [Option<Region>; 3] {
-    match *op {
-        Op::Move { src, dst } => [Some(src), Some(dst), None],
-        Op::Fold { a, b, dst } => [Some(a), Some(b), Some(dst)],
-        Op::Set { carry: Some(Carry::Bytes(region)), .. } => [Some(region), None, None],
-        Op::Wait { take: Some(Take::Bytes(region)), .. } => [Some(region), None, None],
-        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => [None; 3],
-    }
-}
-
 impl Memory {
     /// Lines of a rank's box, input, output and scratch.
     fn parts(plan: &Plan, program: &Playable, line_bytes: usize) -> [usize; 4] {
         let mut longest = [program.box_bytes(), plan.bytes, plan.bytes, plan.acc];
-        for region in plan.ops().flat_map(|(_, op)| regions(op)).flatten() {
+        for region in plan.ops().flat_map(|(_, op)| op.regions()) {
             let part = match region.space {
                 Space::In | Space::PeerIn(_) => 1,
                 Space::Out | Space::PeerOut(_) => 2,

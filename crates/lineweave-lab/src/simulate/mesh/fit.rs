@@ -4,7 +4,7 @@ use super::values::Values;
 use crate::simulate::{Options, SimulateError};
 use lineweave_core::machine::Machine;
 use lineweave_core::names::{named, read_back};
-use lineweave_core::plan::{Carry, Footprint, Op, Plan, Take};
+use lineweave_core::plan::{Footprint, Op, Plan};
 
 /// Kind of a flag, and the cost of raising it. Reading one is o_get^mpb + C_r^mpb(d), but for RCCE's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -70,7 +70,8 @@ pub(super) fn check(
     }
     let kind = options.mesh.flags;
     let most = if kind == FlagCost::Line { values.line.saturating_sub(VALUE) } else { 0 };
-    let payload = plan.ops().map(|(_, op)| payload(op)).max().unwrap_or(0);
+    let carries = plan.ops().filter(|(_, op)| matches!(op, Op::Set { .. } | Op::Wait { .. }));
+    let payload = carries.flat_map(|(_, op)| op.regions()).map(|region| region.len).max().unwrap_or(0);
     if payload > most {
         return Err(SimulateError::Payload { machine: name(), payload, most, flags: kind.name() });
     }
@@ -96,12 +97,4 @@ pub(super) fn check(
         });
     }
     Ok(footprint)
-}
-
-fn payload(op: &Op) -> usize {
-    match op {
-        Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len,
-        Op::Wait { take: Some(Take::Bytes(region)), .. } => region.len,
-        Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => 0,
-    }
 }
