@@ -12,16 +12,15 @@
 //! have W lines under way, a coherent one takes L / W for each line after the first, one with buffers has its first W lines together.
 
 use crate::simulate::mesh::{self, FlagCost};
-use crate::simulate::{simulate, Options, SimulateError};
+use crate::simulate::{moves, simulate, slot, Options, SimulateError};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{
     Access, Arbiter, Coherent, Contention, Controllers, Machine, Mesh, Network, Protocol, Rates, State,
     Status, Transfer, Value,
 };
-use lineweave_core::plan::{Builder, Params, Plan, PlanError, Region, Space};
+use lineweave_core::plan::{Params, Plan, PlanError, Space};
 use lineweave_core::trace::Picos;
-use lineweave_core::units::Rank;
 
 /// Two machines with the same constants.
 #[derive(Clone, Debug)]
@@ -184,16 +183,8 @@ fn contention(send: State, network: &Network) -> Contention {
 
 /// Ranks 1 to `readers` read `lines` lines of rank 0's box, `again` times one after the other.
 pub fn readers(readers: usize, lines: usize, again: usize, line_bytes: usize) -> Plan {
-    let bytes = lines * line_bytes;
-    let mut b = Builder::new(Collective::Bcast, "readers", &Params::new(), readers + 1, 0, bytes, 1);
-    let given = b.slot(bytes);
-    for rank in 1..=readers {
-        for _ in 0..again {
-            let from = Region::new(Space::Slot { rank: Rank(0), slot: given }, 0..bytes);
-            b.mov(rank, from, Region::new(Space::Out, 0..bytes));
-        }
-    }
-    b.finish()
+    let reads = (1..=readers).flat_map(|rank| (0..again).map(move |_| (rank, slot(0, 0), Space::Out)));
+    moves(readers + 1, lines * line_bytes, 1, reads)
 }
 
 /// The algorithms that are compared.
@@ -224,7 +215,7 @@ pub fn plan(collective: Collective, name: &str, ranks: usize, bytes: usize) -> R
 mod tests {
     use super::*;
     use lineweave_core::machine::shipped;
-    use lineweave_core::plan::Layout;
+    use lineweave_core::plan::{Builder, Layout};
 
     fn twins(name: &str) -> Twins {
         Twins::of(shipped().iter().find(|m| m.name == name).unwrap()).unwrap()

@@ -5,12 +5,10 @@
 
 use super::{Point, MEASURED};
 use crate::simulate::measuring::Recovered;
-use crate::simulate::{simulate, Options, SimulateError};
-use lineweave_core::collective::Collective;
+use crate::simulate::{moves, simulate, slot, Options, SimulateError};
 use lineweave_core::machine::Machine;
-use lineweave_core::plan::{Builder, Params, Region, Space};
+use lineweave_core::plan::Space;
 use lineweave_core::profile::Stats;
-use lineweave_core::units::Rank;
 
 /// Lines of a put or get.
 const LINES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -38,18 +36,15 @@ pub fn put_get(machine: &Machine) -> Result<(Vec<Recovered>, Vec<Point>), Simula
     // The far corner.
     let far = columns + rows - 1;
     let time = |access: Access, lines: usize, d: usize| {
-        let (peer, bytes) = (if d == 1 { a_tile.min(2) - 1 } else { cores - 1 }, lines * line);
-        let mut b = Builder::new(Collective::Bcast, "probe", &Params::new(), cores, 0, bytes, 1);
-        let (own, other) = (b.slot(bytes), b.slot(bytes));
-        let slot = |rank: usize, slot: u16| Space::Slot { rank: Rank::from(rank), slot };
+        let peer = if d == 1 { a_tile.min(2) - 1 } else { cores - 1 };
         let (src, dst) = match access {
-            Access::GetBox => (slot(peer, other), slot(0, own)),
-            Access::GetMemory => (slot(peer, other), Space::Out),
-            Access::PutBox => (slot(0, own), slot(peer, other)),
-            Access::PutMemory => (Space::In, slot(peer, other)),
+            Access::GetBox => (slot(peer, 1), slot(0, 0)),
+            Access::GetMemory => (slot(peer, 1), Space::Out),
+            Access::PutBox => (slot(0, 0), slot(peer, 1)),
+            Access::PutMemory => (Space::In, slot(peer, 1)),
         };
-        b.mov(0, Region::new(src, 0..bytes), Region::new(dst, 0..bytes));
-        Ok::<f64, SimulateError>(simulate(machine, &b.finish(), &Options::default())?.first.nanos())
+        let plan = moves(cores, lines * line, 2, [(0, src, dst)]);
+        Ok::<f64, SimulateError>(simulate(machine, &plan, &Options::default())?.first.nanos())
     };
     // Time of a line, and of a call.
     let line_of = |access: Access, d: usize| -> Result<(f64, f64), SimulateError> {

@@ -7,7 +7,7 @@
 //! written into the receiver's buffer of which it reads the last, `copy` bytes moved. Overheads of the engine, wakes,
 //! folds and tricks are not simulated, and are listed so.
 
-use super::{coherent, Options, Outcome, SimulateError};
+use super::{coherent, moves, slot, Options, Outcome, SimulateError};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Machine, State};
@@ -63,13 +63,8 @@ impl Crew<'_> {
 
     /// Returns the time, in ns, at which the last of some ranks has moved `lines` lines from `src` to `dst`, all beginning at once.
     fn moves(&self, who: Range<usize>, lines: usize, src: Space, dst: Space) -> Result<f64, SimulateError> {
-        let (ranks, bytes) = (self.shape.ranks(), lines * self.line);
-        let mut b = Builder::new(Collective::Bcast, "probe", &Params::new(), ranks, 0, bytes, 1);
-        b.slot(bytes);
-        for rank in who {
-            b.mov(rank, Region::new(src, 0..bytes), Region::new(dst, 0..bytes));
-        }
-        Ok(self.play(&b.finish(), 1)?.first.nanos())
+        let plan = moves(self.shape.ranks(), lines * self.line, 1, who.map(|rank| (rank, src, dst)));
+        Ok(self.play(&plan, 1)?.first.nanos())
     }
 
     /// R_L: half of a line read and written in the own cache.
@@ -135,9 +130,8 @@ impl Crew<'_> {
         let timed = |b: &mut Builder, line: FlagArrayId| {
             for rank in 0..2 {
                 let other = 1 - rank;
-                let boxed = Space::Slot { rank: Rank::from(rank), slot: 0 };
                 let from = match send {
-                    State::I => Region::new(boxed, APART..APART + CARRIED),
+                    State::I => Region::new(slot(rank, 0), APART..APART + CARRIED),
                     _ => carried(Space::Out),
                 };
                 b.set_carrying(rank, line.at(other, 0), 2, from);
@@ -256,8 +250,7 @@ fn at_a_distance(
     if nearest {
         let local = [("access", "read"), ("state", "exclusive"), ("level", "local")];
         add("line", &local, pair.local()?);
-        let boxed = Space::Slot { rank: Rank(0), slot: 0 };
-        add("line", &[("access", "read"), ("state", "invalid"), at], pair.read(boxed)?);
+        add("line", &[("access", "read"), ("state", "invalid"), at], pair.read(slot(0, 0))?);
     }
     for layout in LAYOUTS {
         let name = layout.to_string();

@@ -15,12 +15,14 @@ pub mod copies;
 mod fabric;
 pub mod measuring;
 pub mod mesh;
+mod moves;
 mod names;
 mod play;
 mod program;
 
 pub use agenda::{Agenda, Agent};
 pub use fabric::{Access, Call, Fabric, Lanes, Step};
+pub use moves::{moves, slot};
 pub use names::Names;
 pub use play::{play, Played, Ran};
 pub use program::{Address, Buffer, FlagAt, Playable};

@@ -4,11 +4,9 @@ use super::{Study, CHIP};
 use crate::paper::given::played;
 use crate::paper::limit::SAME;
 use crate::paper::{all_on, claim, Basis, Finding};
-use crate::simulate::Options;
-use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
+use crate::simulate::{moves, slot, Options};
+use lineweave_core::plan::Plan;
 use lineweave_core::trace::Trace;
-use lineweave_core::units::Rank;
 
 /// A core, the core whose box it uses, whether it puts there rather than gets, and how often.
 pub(in crate::paper) type Use = (usize, usize, bool, usize);
@@ -22,19 +20,12 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
 /// Every core puts or gets `lines` lines again and again.
 fn plan(study: &Study, lines: usize, uses: &[Use]) -> Plan {
     let setup = &study.printed.setup;
-    let bytes = lines * setup.line_bytes;
-    let mut b = Builder::new(Collective::Bcast, "contention", &Params::new(), setup.cores, 0, bytes, 1);
-    let (own, other) = (b.slot(bytes), b.slot(bytes));
-    let slot = |rank: usize, slot: u16| Region::new(Space::Slot { rank: Rank::from(rank), slot }, 0..bytes);
-    for &(core, at, puts, times) in uses {
-        for _ in 0..times {
-            match puts {
-                true => b.mov(core, slot(core, own), slot(at, other)),
-                false => b.mov(core, slot(at, other), slot(core, own)),
-            }
-        }
-    }
-    b.finish()
+    let one = |&(core, at, puts, times): &Use| {
+        let (own, other) = (slot(core, 0), slot(at, 1));
+        let (src, dst) = if puts { (own, other) } else { (other, own) };
+        std::iter::repeat_n((core, src, dst), times)
+    };
+    moves(setup.cores, lines * setup.line_bytes, 2, uses.iter().flat_map(one))
 }
 
 pub(in crate::paper) fn traced(study: &Study, lines: usize, uses: &[Use]) -> Trace {

@@ -6,11 +6,10 @@ use crate::optimise::notify::{best_degree, ideal_degree, siblings};
 use crate::paper::given::planned;
 use crate::paper::limit::{ALMOST, SAME};
 use crate::paper::{claim, Finding};
-use crate::simulate::Fidelity;
+use crate::simulate::{moves, slot, Fidelity};
 use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
-use lineweave_core::units::Rank;
+use lineweave_core::plan::{Builder, Layout, Params, Plan, Space};
 
 pub(super) fn findings(study: &Study) -> Vec<Finding> {
     vec![private_memory(study), root(study), double(study), binary(study)]
@@ -21,16 +20,11 @@ fn private_memory(study: &Study) -> Finding {
     let setup = &study.printed.setup;
     let bytes = setup.chunk_lines * setup.line_bytes;
     let plan = |cores: &[usize], reads: bool| {
-        let mut b = Builder::new(Collective::Bcast, "memory", &Params::new(), setup.cores, 0, bytes, 1);
-        let slot = b.slot(bytes);
-        for &core in cores {
-            let own = Region::new(Space::Slot { rank: Rank::from(core), slot }, 0..bytes);
-            match reads {
-                true => b.mov(core, Region::new(Space::In, 0..bytes), own),
-                false => b.mov(core, own, Region::new(Space::Out, 0..bytes)),
-            }
-        }
-        b.finish()
+        let one = |&core: &usize| match reads {
+            true => (core, Space::In, slot(core, 0)),
+            false => (core, slot(core, 0), Space::Out),
+        };
+        moves(setup.cores, bytes, 1, cores.iter().map(one))
     };
     let slower = [true, false].map(|reads| {
         let time = |cores: &[usize]| study.play(&plan(cores, reads), Fidelity::Line, 1, CHIP).per_rank;

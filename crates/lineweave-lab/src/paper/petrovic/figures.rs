@@ -6,10 +6,8 @@ use crate::draw::{Chart, Series};
 use crate::paper::figure::{chart, linear, log, model, published, simulated};
 use crate::paper::Figure;
 use crate::simulate::mesh::{FlagCost, Settings};
-use crate::simulate::{simulate, Fidelity, Options};
-use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
-use lineweave_core::units::Rank;
+use crate::simulate::{moves, slot, Fidelity};
+use lineweave_core::plan::{Plan, Space};
 
 pub(super) fn figures(study: &Study) -> Vec<Figure> {
     vec![figure_3(study), figure_4(study), figure_8a(study), figure_8b(study)]
@@ -53,21 +51,15 @@ impl Way {
 
     /// One such access, alone on the chip, in ns.
     pub(super) fn played(self, study: &Study, lines: usize, other: usize, fidelity: Fidelity) -> f64 {
-        let bytes = lines * study.printed.setup.line_bytes;
-        let slot = |rank: usize| Region::new(Space::Slot { rank: Rank::from(rank), slot: 0 }, 0..bytes);
+        let setup = &study.printed.setup;
         let (src, dst) = match self {
-            Way::GetToBox => (slot(other), slot(0)),
-            Way::GetToMemory => (slot(other), Region::new(Space::Out, 0..bytes)),
-            Way::PutFromBox => (slot(0), slot(other)),
-            Way::PutFromMemory => (Region::new(Space::In, 0..bytes), slot(other)),
+            Way::GetToBox => (slot(other, 0), slot(0, 0)),
+            Way::GetToMemory => (slot(other, 0), Space::Out),
+            Way::PutFromBox => (slot(0, 0), slot(other, 0)),
+            Way::PutFromMemory => (Space::In, slot(other, 0)),
         };
-        let cores = study.printed.setup.cores;
-        let mut b = Builder::new(Collective::Bcast, "one-op", &Params::new(), cores, 0, bytes, 1);
-        b.slot(bytes);
-        b.mov(0, src, dst);
-        let outcome =
-            simulate(study.machine, &b.finish(), &Options { mesh: CHIP, fidelity, ..Options::default() });
-        outcome.map_or(f64::NAN, |o| o.first.nanos())
+        let plan = moves(setup.cores, lines * setup.line_bytes, 1, [(0, src, dst)]);
+        study.play(&plan, fidelity, 1, CHIP).first.nanos()
     }
 }
 

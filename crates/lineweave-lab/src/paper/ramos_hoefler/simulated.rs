@@ -13,7 +13,7 @@ use crate::optimise::ramos_hoefler::{self as optimise, Large};
 use crate::paper::given::{planned, played};
 use crate::paper::limit::NUMBER;
 use crate::paper::{claim, Basis, Finding};
-use crate::simulate::{coherent, Options};
+use crate::simulate::{coherent, moves, slot, Options};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
@@ -55,16 +55,11 @@ pub(super) fn of_table(
 
 /// Returns the time, in ns, at which the last of `n` threads has read one line, which is in a cache (E) or in memory (I).
 pub(super) fn last_reader(n: usize, state: State) -> f64 {
-    let mut b = Builder::new(Collective::Bcast, "readers", &Params::new(), n + 1, 0, 64, 1);
-    let slot = b.slot(64);
     let space = match state {
-        State::I => Space::Slot { rank: Rank(0), slot },
+        State::I => slot(0, 0),
         State::M | State::E | State::S | State::F => Space::PeerIn(Rank(0)),
     };
-    for rank in 1..=n {
-        b.mov(rank, Region::new(space, 0..64), Region::new(Space::Out, 0..64));
-    }
-    time(&b.finish())
+    time(&moves(n + 1, 64, 1, (1..=n).map(|rank| (rank, space, Space::Out))))
 }
 
 /// Figure 3.6a: when the last of `n` threads has read one line.

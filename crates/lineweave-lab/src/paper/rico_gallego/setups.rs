@@ -4,6 +4,7 @@ use super::equations::S;
 use super::simulated::{bears, Bench};
 use crate::paper::limit::{ALMOST, NUMBER};
 use crate::paper::{claim, Finding};
+use crate::simulate::{moves, slot};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
 use lineweave_core::units::Rank;
@@ -42,7 +43,7 @@ impl Setup {
         let whole = 0..S as usize;
         let [given, taken] = [Space::In, Space::Out].map(|space| Region::new(space, whole.clone()));
         let own = |rank: usize, i: usize| {
-            Region::new(Space::Slot { rank: Rank::from(rank), slot: slots[i % 2] }, whole.clone())
+            Region::new(slot(rank, slots[i % 2]), whole.clone())
         };
         if let Setup::Ring = self {
             for rank in 0..ranks {
@@ -83,12 +84,8 @@ pub(super) const TAUS: [usize; 8] = [2, 4, 6, 8, 16, 32, 64, 128];
 
 /// All ranks copy rank 0's buffer at once.
 fn same_source(bench: &Bench, ranks: usize) -> f64 {
-    let mut b = Builder::new(Collective::Bcast, "copies", &Params::new(), ranks, 0, S as usize, 1);
-    let [source, taken] = [Space::PeerIn(Rank(0)), Space::Out].map(|space| Region::new(space, 0..S as usize));
-    (0..ranks).for_each(|rank| {
-        b.mov(rank, if rank == 0 { Region::new(Space::In, 0..S as usize) } else { source }, taken)
-    });
-    bench.time(&b.finish())
+    let source = |rank: usize| if rank == 0 { Space::In } else { Space::PeerIn(Rank(0)) };
+    bench.time(&moves(ranks, S as usize, 0, (0..ranks).map(|rank| (rank, source(rank), Space::Out))))
 }
 
 pub(super) fn claims() -> [Finding; 4] {
