@@ -15,63 +15,73 @@ pub fn degrees(ranks: usize, level: impl Fn(usize) -> f64) -> (Vec<usize>, f64) 
 
 /// Every sequence of degrees that costs least, in lexicographic order, with the cost.
 pub fn all(ranks: usize, level: impl Fn(usize) -> f64) -> Vec<(Vec<usize>, f64)> {
+    // Ranks of the last level, and of all.
+    let below = |(width, total): (usize, usize), k: usize| (width * k, total + width * k);
+    sequences(ranks, level, (1, 1), below, |(width, total)| (ranks - total).div_ceil(width))
+}
+
+/// Every sequence of numbers that do not increase and cost least together, in lexicographic order, with the cost; of one rank the empty one. A
+/// number leads from one state to the `next`; from a state the sequence is complete with one more number that is at least `rest`.
+pub(super) fn sequences<S: Copy>(
+    ranks: usize,
+    cost: impl Fn(usize) -> f64,
+    start: S,
+    next: impl Fn(S, usize) -> S,
+    rest: impl Fn(S) -> usize,
+) -> Vec<(Vec<usize>, f64)> {
     if ranks < 2 {
         return vec![(Vec::new(), 0.0)];
     }
-    let mut search = Search {
-        ranks,
-        level: (0..ranks).map(|k| if k == 0 { 0.0 } else { level(k) }).collect(),
-        prefix: Vec::new(),
-        best: Vec::new(),
-    };
-    search.descend(1, 1, 0.0);
+    let cost = (0..ranks).map(|k| if k == 0 { 0.0 } else { cost(k) }).collect();
+    let mut search = Search { cost, next, rest, prefix: Vec::new(), best: Vec::new() };
+    search.descend(start, 0.0);
     search.best.sort();
     search.best.dedup();
-    let cost = |degrees: &[usize]| degrees.iter().map(|&k| search.level[k]).sum();
-    search.best.iter().map(|degrees| (degrees.clone(), cost(degrees))).collect()
+    let cost = |numbers: &[usize]| numbers.iter().map(|&k| search.cost[k]).sum();
+    search.best.iter().map(|numbers| (numbers.clone(), cost(numbers))).collect()
 }
 
-struct Search {
-    ranks: usize,
-    level: Vec<f64>,
+struct Search<N, R> {
+    cost: Vec<f64>,
+    next: N,
+    rest: R,
     prefix: Vec<usize>,
     /// All that cost least so far.
     best: Vec<Vec<usize>>,
 }
 
-impl Search {
-    /// Completes the prefix, whose last level has `width` ranks of `total` so far, in every way.
-    fn descend(&mut self, width: usize, total: usize, cost: f64) {
-        let missing = self.ranks - total;
-        let most = self.prefix.last().copied().unwrap_or(self.ranks - 1);
-        // One more level that holds the rest; higher degrees only cost more.
-        let last = missing.div_ceil(width);
+impl<N, R> Search<N, R> {
+    /// Completes the prefix, which has led to this state, in every way.
+    fn descend<S: Copy>(&mut self, state: S, cost: f64)
+    where
+        N: Fn(S, usize) -> S,
+        R: Fn(S) -> usize,
+    {
+        let most = self.prefix.last().copied().unwrap_or(self.cost.len() - 1);
+        // One more number that completes it; higher ones only cost more.
+        let last = (self.rest)(state);
         for k in last..=most {
-            if k > last && self.level[k] > self.level[last] {
+            if k > last && self.cost[k] > self.cost[last] {
                 break;
             }
-            self.offer(&[k], cost + self.level[k]);
+            self.offer(k, cost + self.cost[k]);
         }
-        // The rest in levels of one child each.
-        if last > 1 {
-            self.offer(&vec![1; last], cost + last as f64 * self.level[1]);
-        }
-        for k in 2..=most.min(last.saturating_sub(1)) {
+        for k in 1..=most.min(last.saturating_sub(1)) {
             self.prefix.push(k);
-            self.descend(width * k, total + width * k, cost + self.level[k]);
+            self.descend((self.next)(state, k), cost + self.cost[k]);
             self.prefix.pop();
         }
     }
 
-    fn offer(&mut self, rest: &[usize], cost: f64) {
-        let least = self.best.first().map_or(f64::INFINITY, |b| b.iter().map(|&k| self.level[k]).sum());
+    fn offer(&mut self, last: usize, cost: f64) {
+        let least = self.best.first().map_or(f64::INFINITY, |b| b.iter().map(|&k| self.cost[k]).sum());
         if less(least, cost) {
             return;
         }
         if less(cost, least) {
             self.best.clear();
         }
-        self.best.push([&self.prefix, rest].concat());
+        self.best.push([&self.prefix[..], &[last]].concat());
     }
 }
 

@@ -4,6 +4,7 @@
 //! plays it; their tables count the factor m.
 
 use super::less;
+use super::levels::sequences;
 use lineweave_core::algorithm::ranks::ceil_log;
 
 /// Factor by which knowledge grows in a round of `m` peers.
@@ -50,38 +51,8 @@ pub fn uniform(ranks: usize, growth: Growth, round: impl Fn(usize) -> f64) -> (R
 /// The least sum of `round(m)` over rounds of any numbers of peers, not increasing, whose product of m + 1 covers all
 /// ranks; of equal sums the first in lexicographic order. `round` must not decrease with m.
 pub fn mixed(ranks: usize, round: impl Fn(usize) -> f64) -> (Vec<usize>, f64) {
-    struct Search<F> {
-        ranks: usize,
-        round: F,
-        prefix: Vec<usize>,
-        best: (Vec<usize>, f64),
-    }
-    impl<F: Fn(usize) -> f64> Search<F> {
-        fn descend(&mut self, reach: usize, cost: f64) {
-            let most = self.prefix.last().copied().unwrap_or(usize::MAX);
-            // A last round that covers the rest.
-            let last = self.ranks.div_ceil(reach) - 1;
-            if last <= most {
-                let found = [&self.prefix[..], &[last]].concat();
-                let total = cost + (self.round)(last);
-                let tie = !less(self.best.1, total) && found < self.best.0;
-                if less(total, self.best.1) || tie {
-                    self.best = (found, total);
-                }
-            }
-            for m in 1..last.min(most.saturating_add(1)) {
-                self.prefix.push(m);
-                self.descend(reach * (m + 1), cost + (self.round)(m));
-                self.prefix.pop();
-            }
-        }
-    }
-    if ranks < 2 {
-        return (Vec::new(), 0.0);
-    }
-    let mut search = Search { ranks, round, prefix: Vec::new(), best: (Vec::new(), f64::INFINITY) };
-    search.descend(1, 0.0);
-    search.best
+    let rest = |reach: usize| ranks.div_ceil(reach) - 1;
+    sequences(ranks, round, 1, |reach, m| reach * (m + 1), rest).swap_remove(0)
 }
 
 #[cfg(test)]
