@@ -11,36 +11,18 @@
 
 use super::notify::siblings;
 use crate::models::put_get::PutGet;
-use lineweave_core::units::Nanos;
 
-/// Times of a chunk.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Chunk {
-    /// W: the slowest core's work on it.
-    pub work: Nanos,
-    /// S: until its slot may be filled again.
-    pub held: Nanos,
-}
-
-impl Chunk {
-    /// The times of a chunk of `m` lines that OC-Bcast of degree `k` sends to `p` ranks.
-    pub fn of(model: &PutGet, p: usize, m: u32, k: usize) -> Chunk {
-        let (set, read) = (model.flag_set(1), model.flag_read(1));
-        let fill = model.c_get_mpb(m, 1).0.max(model.c_put_mem(m, 1, 1).0);
-        let told = siblings(set.0, (set + read).0, k, 2);
-        Chunk {
-            work: Nanos(f64::from(m) / model.oc_bcast_throughput_complete(p, m, k)),
-            held: Nanos(fill + told) + model.c_get_mpb(m, 1) + set + read,
-        }
-    }
-
-    /// Time from chunk to chunk.
-    pub fn time(self, slots: usize) -> Nanos {
-        Nanos(self.work.0.max(self.held.0 / slots as f64))
-    }
-}
-
-/// Returns how much faster two slots of `m` lines are than one of twice as many: above 1 double buffering pays.
+/// Returns how much faster two slots of `m` lines are than one of twice as many, where OC-Bcast of degree `k` sends to `p` ranks: above 1 double
+/// buffering pays.
 pub fn double_buffering(model: &PutGet, p: usize, m: u32, k: usize) -> f64 {
-    Chunk::of(model, p, 2 * m, k).time(1).0 / (2.0 * Chunk::of(model, p, m, k).time(2).0)
+    let (set, read) = (model.flag_set(1), model.flag_read(1));
+    let told = siblings(set.0, (set + read).0, k, 2);
+    // From one chunk of `m` lines to the next.
+    let time = |m: u32, slots: f64| {
+        let work = f64::from(m) / model.oc_bcast_throughput_complete(p, m, k);
+        let get = model.c_get_mpb(m, 1).0;
+        let held = get.max(model.c_put_mem(m, 1, 1).0) + told + get + set.0 + read.0;
+        work.max(held / slots)
+    };
+    time(2 * m, 1.0) / (2.0 * time(m, 2.0))
 }

@@ -123,44 +123,29 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
         heads.dedup();
         let places = if most == n { heads.len() } else { 1 };
         let ranks: Vec<usize> = (0..n).collect();
-        let any = Reach::of(l, &inner, outer, &ranks);
+        let any = reach(l, &inner, outer, &ranks);
         // Plans overlap two stores where a model's closed form lets one follow the other: they would be below this closer bound.
         if l.at_once > 1 {
             each = each.max(into_each(l, root, &inner, &told));
         }
         // Whoever knows first is the root where all are in one cluster.
-        let first = if most == n { Reach::from(l, &inner, outer, &ranks, root) } else { any.clone() };
-        told = spread(&told, [&first.0, &any.0], most, places);
+        let first = if most == n { Near::of(l, &inner, outer, &ranks, root).reach(l) } else { any.clone() };
+        told = spread(&told, [&first, &any], most, places);
         inner.clone_from(outer);
     }
     shortest(l, root).max(each).max(told.last().copied().unwrap_or(0.0))
 }
 
-/// Earliest times at which a rank's messages to other clusters arrive, the first, second and so on, after it knows.
-///
-/// Of the first n that arrive, at most a have left before the (a + 1)-th can leave, and at most b go to the b that are nearest.
-/// So one of more than a + b leaves no sooner than that and goes farther: the n-th arrives no sooner than the larger of
-/// both times together, for all a + b = n - 1.
-#[derive(Clone, Debug)]
-struct Reach(Vec<f64>);
-
 /// Nearest ones that are told apart; others are as far as the last.
 const NEAREST: usize = 32;
 
-impl Reach {
-    /// Returns the reach of any rank, between clusters `inner` of one cluster `outer`; messages to the same of `targets` count once.
-    fn of(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize]) -> Reach {
-        let mut least = Near::default();
-        for from in 0..l.ranks() {
-            least.or_nearer(&Near::of(l, inner, outer, targets, from));
-        }
-        least.reach(l)
+/// Returns the [reach](Near::reach) of any rank, between clusters `inner` of one cluster `outer`; messages to the same of `targets` count once.
+fn reach(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize]) -> Vec<f64> {
+    let mut least = Near::default();
+    for from in 0..l.ranks() {
+        least.or_nearer(&Near::of(l, inner, outer, targets, from));
     }
-
-    /// As `of`, for the one rank `from`.
-    fn from(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize], from: usize) -> Reach {
-        Near::of(l, inner, outer, targets, from).reach(l)
-    }
+    least.reach(l)
 }
 
 /// The nearest targets: how many there are, the least latencies, and the least gap.
@@ -202,14 +187,19 @@ impl Near {
         self.gap = [self.gap, other.gap].into_iter().flatten().min_by(f64::total_cmp);
     }
 
-    fn reach(&self, l: &Latencies) -> Reach {
-        let Some(gap) = self.gap else { return Reach(Vec::new()) };
+    /// Returns the earliest times at which a rank's messages to other clusters arrive, the first, second and so on, after it knows.
+    ///
+    /// Of the first n that arrive, at most a have left before the (a + 1)-th can leave, and at most b go to the b that are nearest.
+    /// So one of more than a + b leaves no sooner than that and goes farther: the n-th arrives no sooner than the larger of
+    /// both times together, for all a + b = n - 1.
+    fn reach(&self, l: &Latencies) -> Vec<f64> {
+        let Some(gap) = self.gap else { return Vec::new() };
         let last = self.latencies.len() - 1;
         let arrives = |n: usize| {
             let both = (0..=n.min(last)).map(|b| l.leaves(n - b, gap) + self.latencies[b]);
             both.fold(0.0, f64::max)
         };
-        Reach((0..self.all).map(arrives).collect())
+        (0..self.all).map(arrives).collect()
     }
 }
 
@@ -218,7 +208,7 @@ impl Near {
 ///
 /// - The k-th message that is the first into a cluster starts no sooner than the k-th start that is possible at all. The
 ///   first k clusters to hear are k different ones, so at best the latest start has the least latency, and so on.
-/// - It arrives no sooner than the k-th arrival that is possible at all, as far as a rank [reaches](Reach) other clusters.
+/// - It arrives no sooner than the k-th arrival that is possible at all, as far as a rank [reaches](Near::reach) other clusters.
 fn into_each(l: &Latencies, root: usize, of: &[usize], told: &[f64]) -> f64 {
     let n = l.ranks();
     let (mut least, mut gap) = (vec![f64::INFINITY; n], f64::INFINITY);
@@ -233,13 +223,13 @@ fn into_each(l: &Latencies, root: usize, of: &[usize], told: &[f64]) -> f64 {
     least.retain(|ns| ns.is_finite());
     least.sort_by(f64::total_cmp);
     let everybody = vec![0; n];
-    let reach = [Reach::from(l, of, &everybody, of, root), Reach::of(l, of, &everybody, of)];
+    let reach = [Near::of(l, of, &everybody, of, root).reach(l), reach(l, of, &everybody, of)];
     // What can start next, and what can arrive next: when, which message it is of whom that knows since when, and whether that is not
     // the root.
     let mut starts_next: BinaryHeap<Reverse<(Time, usize, Time)>> = BinaryHeap::new();
     let mut arrives_next: BinaryHeap<Reverse<(Time, usize, Time, bool)>> = BinaryHeap::new();
     let arrival = |n: usize, since: f64, other: bool| {
-        Some(Reverse((Time(since + reach[usize::from(other)].0.get(n)?), n, Time(since), other)))
+        Some(Reverse((Time(since + reach[usize::from(other)].get(n)?), n, Time(since), other)))
     };
     let (mut starts, mut last, mut first) = (Vec::with_capacity(least.len()), 0.0f64, true);
     for k in 0..=least.len() {
