@@ -6,21 +6,9 @@ use super::super::put_get::{self, PutGet};
 use super::super::tau_lop::{TauLop, Way};
 use super::super::{LogNp, MLogNp};
 use super::Estimates;
-use lineweave_core::machine::{Machine, State, Status, Value};
-use lineweave_core::model::{AlphaBeta, Fitted, Point, Provenance, Surface};
+use lineweave_core::machine::{Machine, State, Value};
+use lineweave_core::model::{known, AlphaBeta, Fitted, Point, Provenance, Surface};
 use lineweave_core::topology::Level;
-
-/// A described value with its status; `None` when it is unknown.
-fn described(value: &Value) -> Option<Fitted> {
-    let provenance = match value.status {
-        Status::Measured => Provenance::Measured,
-        Status::Cited => Provenance::Cited,
-        Status::Inferred => Provenance::Inferred,
-        Status::Unknown => return None,
-    };
-    let v = value.value?;
-    Some(Fitted { value: v, ci_low: value.low.unwrap_or(v), ci_high: value.high.unwrap_or(v), provenance })
-}
 
 impl Estimates {
     /// Returns the published models between ranks at `level` that a machine's description gives: Hockney from T_N's asymptote,
@@ -69,7 +57,7 @@ impl Estimates {
             }),
             min_max_worst: min_max.clone().map(MinMaxModel::at_worst),
             min_max,
-            gamma: described(&machine.rates.fold_bytes_per_ns)
+            gamma: known(&machine.rates.fold_bytes_per_ns)
                 .map(|rate| Surface::line(Fitted::new(0.0, rate.provenance), per_byte(rate))),
             unidentified: Vec::new(),
         }
@@ -83,9 +71,7 @@ fn published(machine: &Machine) -> Option<Surface> {
             .concurrent
             .iter()
             .filter(|c| c.pattern == *pattern)
-            .filter_map(|c| {
-                Some(Point { bytes: c.bytes, tau: c.tau, cost: described(&c.l_ns)?, weight: 1.0 })
-            })
+            .filter_map(|c| Some(Point { bytes: c.bytes, tau: c.tau, cost: known(&c.l_ns)?, weight: 1.0 }))
             .collect();
         Surface::from_points(&points)
     })
@@ -106,11 +92,11 @@ fn per_byte(rate: Fitted) -> Fitted {
 fn hockney_of(machine: &Machine, level: Level) -> Result<AlphaBeta, (String, String)> {
     let exclusive = machine.multi_line.iter().find(|m| m.send == State::E && m.recv == State::E);
     if let (Some(line), Some(fit)) = (machine.line_bytes.value, exclusive) {
-        if let (Some(o), Some(q)) = (described(&fit.o_ns), described(&fit.q_ns)) {
+        if let (Some(o), Some(q)) = (known(&fit.o_ns), known(&fit.q_ns)) {
             return Ok(AlphaBeta { alpha: q.inferred(1.0), beta: o.inferred(1.0 / line) });
         }
     }
-    let need = |name: String, value: &Value| described(value).ok_or_else(|| (name, value.source.clone()));
+    let need = |name: String, value: &Value| known(value).ok_or_else(|| (name, value.source.clone()));
     let alpha = need(format!("transfer.{level}_ns"), machine.transfer(level))?;
     let rate = need("rates.copy_bytes_per_ns".to_owned(), &machine.rates.copy_bytes_per_ns)?;
     Ok(AlphaBeta { alpha: alpha.inferred(1.0), beta: per_byte(rate).inferred(1.0) })

@@ -29,6 +29,11 @@ pub(super) struct Here {
     /// Copies within private memory, at no distance.
     pub local: Option<Surface>,
     pub messages: Vec<Message>,
+    /// Overheads of the engine, in ns: a set, a satisfied wait, a move without its bytes, a run.
+    pub set: Option<Fitted>,
+    pub wait: Option<Fitted>,
+    pub mov: Option<Fitted>,
+    pub run: Option<Fitted>,
 }
 
 impl Here {
@@ -64,22 +69,8 @@ impl Here {
             }
         }
         let messages = messages.into_iter().map(|(bytes, time)| Message { bytes, time }).collect();
-        Ok(Here { signal, put, get, local, messages })
-    }
-}
-
-/// Overheads of the engine, in ns: a set, a satisfied wait, a move without its bytes, a run.
-pub(super) struct Overheads {
-    pub set: Option<Fitted>,
-    pub wait: Option<Fitted>,
-    pub mov: Option<Fitted>,
-    pub run: Option<Fitted>,
-}
-
-impl Overheads {
-    /// Reads the overheads from the cells.
-    pub fn of(cells: &Cells<'_>) -> Overheads {
-        let one = |op: &str| cells.one("overhead", &[("op", op)]);
-        Overheads { set: one("set"), wait: one("wait"), mov: one("move"), run: one("run") }
+        let [set, wait, mov, run] =
+            ["set", "wait", "move", "run"].map(|op| cells.one("overhead", &[("op", op)]));
+        Ok(Here { signal, put, get, local, messages, set, wait, mov, run })
     }
 }

@@ -32,7 +32,7 @@ use lineweave_core::model::{weighted, AlphaBeta, FitError, Fitted, Observation, 
 use lineweave_core::profile::{Profile, Unidentified};
 use lineweave_core::topology::Level;
 use lineweave_core::units::Nanos;
-use measured::{Here, Message, Overheads};
+use measured::{Here, Message};
 
 /// A model, or what it lacks.
 pub type Known<T> = Result<T, NotKnown>;
@@ -112,7 +112,6 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
         unidentified: Vec::new(),
     };
     let here = Here::of(&reader.cells, reader.line, level)?;
-    let overheads = Overheads::of(&reader.cells);
     let levels = reader.cells.levels(&["signal", "pingpong", "copy"])?;
     let mut channels = Vec::new();
     for other in levels {
@@ -120,8 +119,8 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
             channels.push((other, channel));
         }
     }
-    let logp = reader.logp(&here, &overheads);
-    let loggp = reader.loggp(&here, &overheads, logp.as_ref().ok());
+    let logp = reader.logp(&here);
+    let loggp = reader.loggp(&here, logp.as_ref().ok());
     let gamma =
         reader.cells.surface(&reader.cells.with("fold", &[("type", "f64"), ("source", "private")]))?;
     if gamma.is_none() {
@@ -134,13 +133,13 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
     let min_max = MinMaxModel::of_model(&lineweave_core::model::fit(profile)?, level);
     Ok(Estimates {
         level,
-        put_get: reader.put_get(&here, &overheads),
+        put_get: reader.put_get(&here),
         min_max: Ok(min_max),
         min_max_worst: Ok(min_max.at_worst()),
         hockney: reader.hockney(&here),
-        plogp: reader.plogp(&here, &overheads),
+        plogp: reader.plogp(&here),
         log_np: reader.log_np(&here),
-        tau_lop: reader.tau_lop(&here, &overheads),
+        tau_lop: reader.tau_lop(&here),
         logp,
         loggp,
         mlog_np,
@@ -174,7 +173,7 @@ impl Reader<'_> {
         Some((fit.coefficients[0], fit.coefficients[1]))
     }
 
-    fn put_get(&mut self, here: &Here, overheads: &Overheads) -> Known<PutGet> {
+    fn put_get(&mut self, here: &Here) -> Known<PutGet> {
         let line = self.line;
         let copies = |reader: &Reader, surface: &Option<Surface>, pattern: &str| {
             let known = surface.iter().flat_map(|s| s.bytes.iter().zip(&s.cost));
@@ -187,8 +186,7 @@ impl Reader<'_> {
         let within = copies(self, &here.local, "local")?.1;
         let lacks = |value, because| self.lacks(put_get::NAME, value, because);
         let signal = here.signal.ok_or_else(|| lacks("o_get^mpb", "no signal was timed"))?;
-        let set =
-            overheads.set.ok_or_else(|| lacks("o_put^mpb", "the engine's overhead set was not timed"))?;
+        let set = here.set.ok_or_else(|| lacks("o_put^mpb", "the engine's overhead set was not timed"))?;
         let half = |a: Fitted, b: Fitted, less: Fitted| a.plus(b).less(less).inferred(0.5);
         let on_box = half(put.1, get.1, within);
         let (read, write) = (half(put.1, within, get.1), half(get.1, within, put.1));
@@ -221,8 +219,8 @@ impl Reader<'_> {
         Ok(AlphaBeta { alpha, beta })
     }
 
-    fn logp(&mut self, here: &Here, overheads: &Overheads) -> Known<LogP> {
-        let o = self.overhead("LogP", overheads)?;
+    fn logp(&mut self, here: &Here) -> Known<LogP> {
+        let o = self.overhead("LogP", here)?;
         let line = self.line;
         let measured: Vec<Message> =
             here.messages.iter().copied().filter(|m| m.time.provenance == Provenance::Measured).collect();
@@ -239,15 +237,15 @@ impl Reader<'_> {
     }
 
     /// The mean of what both ends are busy with; a move is at both, and one measurement.
-    fn overhead(&self, model: &'static str, overheads: &Overheads) -> Known<Fitted> {
-        match (overheads.set, overheads.wait, overheads.mov) {
+    fn overhead(&self, model: &'static str, here: &Here) -> Known<Fitted> {
+        match (here.set, here.wait, here.mov) {
             (Some(set), Some(wait), Some(mov)) => Ok(set.plus(wait).inferred(0.5).plus(mov)),
             _ => Err(self.lacks(model, "o", "the engine's overheads set, wait and move were not timed")),
         }
     }
 
-    fn loggp(&mut self, here: &Here, overheads: &Overheads, logp: Option<&LogP>) -> Known<LogGp> {
-        let o = self.overhead("LogGP", overheads)?;
+    fn loggp(&mut self, here: &Here, logp: Option<&LogP>) -> Known<LogGp> {
+        let o = self.overhead("LogGP", here)?;
         let busy = o.inferred(2.0);
         let found = self.line(&here.messages, busy.value, |m| m as f64 - 1.0);
         let (l, per_byte) =
@@ -269,10 +267,10 @@ impl Reader<'_> {
         Ok(LogGp { l, o, g, per_byte, segment: self.segment })
     }
 
-    fn plogp(&mut self, here: &Here, overheads: &Overheads) -> Known<PLogP> {
+    fn plogp(&mut self, here: &Here) -> Known<PLogP> {
         let lacks = |value, because| self.lacks("PLogP", value, because);
         let empty = here.signal.ok_or_else(|| lacks("T(0)", "no signal was timed"))?;
-        let (Some(set), Some(wait), Some(_)) = (overheads.set, overheads.wait, overheads.mov) else {
+        let (Some(set), Some(wait), Some(_)) = (here.set, here.wait, here.mov) else {
             return Err(lacks("o_s and o_r", "the engine's overheads were not timed"));
         };
         if here.put.is_none() || here.get.is_none() {
@@ -318,7 +316,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tau_lop(&mut self, here: &Here, overheads: &Overheads) -> Known<TauLop> {
+    fn tau_lop(&mut self, here: &Here) -> Known<TauLop> {
         let lacks = |value, because| self.lacks("tau-Lop", value, because);
         let signal = here.signal.ok_or_else(|| lacks("y(tau)", "no signal was timed"))?;
         let (put, get) = match (&here.put, &here.get) {
@@ -337,7 +335,7 @@ impl Reader<'_> {
         let y = signal.inferred(0.5);
         // The step to the largest tau is there, so that only what lies beyond is marked.
         let sync = if most > 1 { vec![(1, y), (most, y)] } else { vec![(1, y)] };
-        let start = overheads.run.unwrap_or(Fitted::new(0.0, Provenance::Inferred));
+        let start = here.run.unwrap_or(Fitted::new(0.0, Provenance::Inferred));
         let way = Way { segment: self.segment, ..Way::MPICH };
         Ok(TauLop { copy, sync, start, way })
     }
