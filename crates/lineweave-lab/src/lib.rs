@@ -8,6 +8,7 @@
 
 mod chance;
 mod ordered;
+mod route;
 mod steps;
 pub mod models;
 pub mod matrix;

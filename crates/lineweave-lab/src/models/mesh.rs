@@ -13,7 +13,9 @@
 //!
 //! [`Work::of_plan`] finds the four in a plan; the other functions are closed forms of them.
 
+use crate::route::Grid;
 use crate::steps::steps;
+use lineweave_core::machine::Routing;
 use lineweave_core::plan::{Carry, FlagRef, Op, Plan, Region, Space};
 use std::collections::{BTreeSet, HashMap};
 
@@ -104,38 +106,12 @@ pub struct Rows {
     pub wavelet: usize,
 }
 
-impl Rows {
-    fn at(self, rank: usize) -> (usize, usize) {
-        (rank % self.columns, rank / self.columns)
-    }
-
-    fn hops(self, a: usize, b: usize) -> u64 {
-        let ((ax, ay), (bx, by)) = (self.at(a), self.at(b));
-        (ax.abs_diff(bx) + ay.abs_diff(by)) as u64
-    }
-
-    /// The links on the way, each by the rank that it leaves and the one that it reaches.
-    fn links(self, from: usize, to: usize, links: &mut BTreeSet<(usize, usize)>) {
-        let mut here = from;
-        while here != to {
-            let ((x, y), (tx, ty)) = (self.at(here), self.at(to));
-            let next = match (x.cmp(&tx), y.cmp(&ty)) {
-                (std::cmp::Ordering::Less, _) => here + 1,
-                (std::cmp::Ordering::Greater, _) => here - 1,
-                (_, std::cmp::Ordering::Less) => here + self.columns,
-                (_, _) => here - self.columns,
-            };
-            links.insert((here, next));
-            here = next;
-        }
-    }
-}
-
 impl Work {
     /// The work of one run of a plan, rank r being processor r: every move between ranks is a message, and chains of them
     /// are those of flags that are raised and waited for. `None` when a rank waits for ever.
     pub fn of_plan(plan: &Plan, rows: Rows) -> Option<Work> {
-        let p = plan.ranks;
+        let (p, columns) = (plan.ranks, rows.columns.max(1));
+        let grid = Grid { columns: columns as u32, rows: p.div_ceil(columns) as u32, routing: Routing::Xy };
         let (mut sent, mut received) = (vec![0u64; p], vec![0u64; p]);
         let (mut links, mut energy) = (BTreeSet::new(), 0);
         let mut carry = |from: usize, to: usize, bytes: usize| {
@@ -143,8 +119,10 @@ impl Work {
                 let wavelets = bytes.div_ceil(rows.wavelet.max(1)) as u64;
                 sent[from] += wavelets;
                 received[to] += wavelets;
-                energy += wavelets * rows.hops(from, to);
-                rows.links(from, to, &mut links);
+                energy += wavelets * u64::from(grid.distance(from as u32, to as u32) - 1);
+                grid.walk(from as u32, to as u32, |link| {
+                    links.insert(link);
+                });
             }
         };
         for (rank, op) in plan.ops() {
@@ -165,14 +143,14 @@ impl Work {
                 Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => {}
             }
         }
-        let (depth, distance) = chains(plan, rows)?;
+        let (depth, distance) = chains(plan, grid)?;
         let contention = sent.into_iter().chain(received).max().unwrap_or(0);
         Some(Work { contention, energy, links: links.len() as u64, distance, depth })
     }
 }
 
 /// Messages and hops of the longest chains of flags that are raised and waited for; `None` when a rank waits for ever.
-fn chains(plan: &Plan, rows: Rows) -> Option<(u64, u64)> {
+fn chains(plan: &Plan, grid: Grid) -> Option<(u64, u64)> {
     let steps = steps(plan);
     let longer = |a: (u64, u64), b: (u64, u64)| (a.0.max(b.0), a.1.max(b.1));
     let each = |rank: usize| steps.ranks[rank].iter().enumerate().map(move |(op, step)| (step.at, rank, op));
@@ -185,7 +163,10 @@ fn chains(plan: &Plan, rows: Rows) -> Option<(u64, u64)> {
     for (_, rank, op) in order {
         if let Some((by, raised)) = steps.ranks[rank][op].cause {
             let (depth, distance) = told[by][raised];
-            let heard = (depth + u64::from(by != rank), distance + rows.hops(by, rank));
+            let heard = (
+                depth + u64::from(by != rank),
+                distance + u64::from(grid.distance(by as u32, rank as u32) - 1),
+            );
             ends[rank] = longer(ends[rank], heard);
         }
         let all = match &plan.programs[rank][op] {

@@ -42,9 +42,7 @@ impl Setup {
         let slots = [b.slot(S as usize), b.slot(S as usize)];
         let whole = 0..S as usize;
         let [given, taken] = [Space::In, Space::Out].map(|space| Region::new(space, whole.clone()));
-        let own = |rank: usize, i: usize| {
-            Region::new(slot(rank, slots[i % 2]), whole.clone())
-        };
+        let own = |rank: usize, i: usize| Region::new(slot(rank, slots[i % 2]), whole.clone());
         if let Setup::Ring = self {
             for rank in 0..ranks {
                 for _ in 0..self.segments() {

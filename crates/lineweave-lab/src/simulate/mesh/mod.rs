@@ -30,7 +30,6 @@ mod load;
 mod overlap;
 mod port;
 mod queue;
-mod route;
 pub(super) mod values;
 
 pub use fit::FlagCost;

@@ -1,6 +1,6 @@
 //! Messages that were on one link, in one tile or at one buffer at once.
 
-use super::route::Grid;
+use crate::route::Grid;
 use lineweave_core::machine::{Machine, Mesh};
 use lineweave_core::plan::{Op, Plan, Region, Space};
 use lineweave_core::trace::{Picos, Trace};

@@ -1,7 +1,7 @@
 //! The port of a tile's message buffers: one line at a time, and polled flags take their share.
 
 use super::queue::{Queue, Waiting};
-use super::route::Grid;
+use crate::route::Grid;
 use lineweave_core::machine::Arbiter;
 use lineweave_core::trace::Picos;
 

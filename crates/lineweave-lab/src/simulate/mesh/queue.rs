@@ -7,7 +7,7 @@
 //! That is why a port under more load than it can serve is unfair: a request that comes alone through one
 //! input is served as often as all those together that come through another.
 
-use super::route::{Grid, Side};
+use crate::route::{Grid, Side};
 use crate::simulate::agenda::Agent;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
 //! The constants of a mesh in picoseconds, all known.
 
-use crate::simulate::mesh::route::Grid;
+use crate::route::Grid;
 use crate::simulate::{known, SimulateError};
 use lineweave_core::machine::{Arbiter, Controllers, Machine, Mesh, Network, Value};
 

@@ -4,7 +4,7 @@ use lineweave_core::machine::Routing;
 
 /// A direction of a link, or of a router's input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::simulate) enum Side {
+pub(crate) enum Side {
     East,
     West,
     South,
@@ -13,7 +13,7 @@ pub(in crate::simulate) enum Side {
 
 /// A mesh of tiles with its routing.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::simulate) struct Grid {
+pub(crate) struct Grid {
     pub columns: u32,
     pub rows: u32,
     pub routing: Routing,
