@@ -126,13 +126,15 @@ static void carry_out(struct lwm_forming *f, bool within)
     if (left) discard(f);
 }
 
+/* Returns whether the node's ranks outnumber their CPUs. */
+static bool crowded(const struct lwm_forming *f) { return f->many > lwm_forming_cpus(f); }
+
 /* Where ranks outnumber CPUs, waits until it is this thread's turn. A thread that computes takes its CPU from ranks that yield; if all began at once,
  * one call of the program would pay for all of them. */
 static void await_turn(struct lwm_forming *f)
 {
-    int cpus = lwm_forming_cpus(f);
-    if (f->many <= cpus) return;
-    uint64_t now = lwm_now_ns(), turn = now + (uint64_t)(f->mine + 1) * (uint64_t)(PART_NS / cpus);
+    if (!crowded(f)) return;
+    uint64_t now = lwm_now_ns(), turn = now + (uint64_t)(f->mine + 1) * (uint64_t)(PART_NS / lwm_forming_cpus(f));
     for (; now < turn && goes_on(f); now = lwm_now_ns()) {
         struct timespec pause = {0, turn - now < SLEEP_NS ? (long)(turn - now) : SLEEP_NS};
         nanosleep(&pause, NULL);
@@ -142,6 +144,7 @@ static void await_turn(struct lwm_forming *f)
 static void in_thread(void *forming)
 {
     await_turn(forming);
+    lw_thread_throttle(crowded(forming));
     carry_out(forming, false);
     pthread_mutex_lock(&lock);
     threads--;

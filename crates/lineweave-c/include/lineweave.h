@@ -437,6 +437,15 @@ lw_status lw_comm_set_progress(struct lw_comm *comm,
                                void *arg);
 
 /*
+ * Has the calling thread sleep three quarters of the time while it forms teams (1), or no longer (0). For a thread beside ranks that take all CPUs:
+ * they lose less time to it at a stretch.
+ * Errors: none.
+ *
+ *     lw_thread_throttle(1);
+ */
+lw_status lw_thread_throttle(int on);
+
+/*
  * Runs f(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
  * have returned: LW_OK, or what the first rank that failed by itself returned. Communicators are freed by
  * lineweave.
@@ -511,7 +520,8 @@ lw_status lw_comm_connect(const char *path,
 /*
  * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
  * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says,
- * and first calls wait for their plans: a planner chooses them beside (lw_comm_planner).
+ * and first calls wait for their plans: a planner chooses them beside (lw_comm_planner). Memory that only long messages need is reserved when a
+ * plan first needs it.
  * Rank 0's lists count. While it waits for others it calls go_on(arg), unless that is null, at least 20 times a second; when that
  * returns 0, because another rank is known not to come, it gives up.
  * Errors: those of lw_comm_connect; LW_ERR_TIMEOUT also for giving up.
@@ -1540,8 +1550,9 @@ lw_status lw_comm_planner(struct lw_comm *comm, struct lw_planner **planner);
 
 /*
  * Chooses and proves the plans of a call: later calls of this kind and length only compile them. Several threads may do so at once. `op` counts where
- * elements are combined, and `root` where there is one; count is that of the call.
- * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_TYPE also for an unknown collective, LW_ERR_OP, LW_ERR_ROOT, LW_ERR_PLAN.
+ * elements are combined, and `root` where there is one; count is that of the call. If the plans need memory that this rank has not reserved yet
+ * (lw_comm_connect_on), it is reserved.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_TYPE also for an unknown collective, LW_ERR_OP, LW_ERR_ROOT, LW_ERR_PLAN, LW_ERR_MEMORY.
  *
  *     lw_planner_plan(planner, LW_ALLREDUCE, 1000, LW_F64, LW_SUM, 0);
  */

@@ -57,8 +57,9 @@ pub unsafe extern "C" fn lw_comm_planner(comm: *mut lw_comm, planner: *mut *mut 
 
 /**
  * Chooses and proves the plans of a call: later calls of this kind and length only compile them. Several threads may do so at once. `op` counts where
- * elements are combined, and `root` where there is one; count is that of the call.
- * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_TYPE also for an unknown collective, LW_ERR_OP, LW_ERR_ROOT, LW_ERR_PLAN.
+ * elements are combined, and `root` where there is one; count is that of the call. If the plans need memory that this rank has not reserved yet
+ * (lw_comm_connect_on), it is reserved.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_TYPE also for an unknown collective, LW_ERR_OP, LW_ERR_ROOT, LW_ERR_PLAN, LW_ERR_MEMORY.
  *
  *     lw_planner_plan(planner, LW_ALLREDUCE, 1000, LW_F64, LW_SUM, 0);
  */

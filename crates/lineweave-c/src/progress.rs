@@ -1,8 +1,9 @@
-//! The function of C that is called while a rank waits.
+//! The function of C that is called while a rank waits, and the throttle of threads beside ranks.
 
 use crate::handle::{enter, lw_comm};
-use crate::status::lw_status;
-use std::ffi::c_void;
+use crate::status::{guard, lw_status};
+use lineweave::internal::throttle;
+use std::ffi::{c_int, c_void};
 
 /** Called over and over while a rank waits, with the argument that was given with it. */
 pub type lw_progress_fn = Option<extern "C" fn(arg: *mut c_void)>;
@@ -32,6 +33,21 @@ pub unsafe extern "C" fn lw_comm_set_progress(
 ) -> lw_status {
     enter(comm, |comm| {
         comm.set_progress_hook(hook(progress, arg));
+        Ok(())
+    })
+}
+
+/**
+ * Has the calling thread sleep three quarters of the time while it forms teams (1), or no longer (0). For a thread beside ranks that take all CPUs:
+ * they lose less time to it at a stretch.
+ * Errors: none.
+ *
+ *     lw_thread_throttle(1);
+ */
+#[no_mangle]
+pub extern "C" fn lw_thread_throttle(on: c_int) -> lw_status {
+    guard(|| {
+        throttle(on != 0);
         Ok(())
     })
 }

@@ -196,7 +196,8 @@ pub unsafe extern "C" fn lw_comm_connect(
 /**
  * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
  * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says,
- * and first calls wait for their plans: a planner chooses them beside (lw_comm_planner).
+ * and first calls wait for their plans: a planner chooses them beside (lw_comm_planner). Memory that only long messages need is reserved when a
+ * plan first needs it.
  * Rank 0's lists count. While it waits for others it calls go_on(arg), unless that is null, at least 20 times a second; when that
  * returns 0, because another rank is known not to come, it gives up.
  * Errors: those of lw_comm_connect; LW_ERR_TIMEOUT also for giving up.

@@ -6,6 +6,7 @@ pub use crate::attach::read as read_process;
 pub use crate::choose::ChoiceOverride;
 pub use crate::near::{probe as memory_policy, renew, Near};
 pub use crate::scratch::Scratch;
+pub use crate::throttle::throttle;
 pub use crate::wait::{Between, Budget, SLEEP};
 
 use crate::call::CallSpec;

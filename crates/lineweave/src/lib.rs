@@ -16,6 +16,7 @@
 // For the crates beside this one.
 #[doc(hidden)]
 pub mod sync;
+mod throttle;
 #[doc(hidden)]
 pub mod sysfile;
 #[doc(hidden)]
@@ -26,7 +27,6 @@ pub mod memory;
 mod affinity;
 #[cfg(not(loom))]
 mod time_slice;
-mod throttle;
 pub mod cpus;
 pub mod topology;
 pub mod settings;

@@ -1,5 +1,6 @@
 //! Reading the kernel's text files (`/proc`, `/sys`) below a root that tests can replace.
 
+use crate::throttle;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,7 @@ impl Root {
     /// and go with kernels, containers and privileges, and every reader has something to fall back on.
     pub fn read(&self, absolute: impl AsRef<Path>) -> Option<String> {
         let bytes = std::fs::read(self.path(absolute)).ok()?;
+        throttle::pause();
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 

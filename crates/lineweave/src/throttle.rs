@@ -20,20 +20,24 @@ thread_local! {
 
 /// The calling thread is throttled until this is dropped.
 #[derive(Debug)]
-pub struct Throttle(());
+pub(crate) struct Throttle(Option<Duration>);
 
 impl Throttle {
     /// Throttles the calling thread.
     pub fn new() -> Throttle {
-        SLEPT.set(Some(cpu_time()));
-        Throttle(())
+        Throttle(SLEPT.replace(Some(cpu_time())))
     }
 }
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        SLEPT.set(None);
+        SLEPT.set(self.0);
     }
+}
+
+/// Throttles the calling thread from now on, or no longer.
+pub fn throttle(on: bool) {
+    SLEPT.set(on.then(cpu_time));
 }
 
 /// Returns the CPU time of the calling thread; zero where a sandbox refuses to tell, so that nobody sleeps.
@@ -43,7 +47,7 @@ fn cpu_time() -> Duration {
 }
 
 /// Marks the end of a piece of work: a throttled thread that has worked for long enough sleeps.
-pub fn pause() {
+pub(crate) fn pause() {
     let Some(slept) = SLEPT.get() else { return };
     let worked = cpu_time().saturating_sub(slept);
     if worked >= STRETCH {
@@ -73,6 +77,10 @@ mod tests {
         assert!(stretched(Duration::from_millis(10)) > 3.5);
         drop(throttle);
         assert_eq!(SLEPT.get(), None);
+        super::throttle(true);
+        drop(Throttle::new());
+        assert!(SLEPT.get().is_some(), "what it was before");
+        super::throttle(false);
         let least = (0..20).map(|_| stretched(Duration::from_millis(2))).fold(f64::INFINITY, f64::min);
         assert!(least < 2.0, "a thread that is not throttled sleeps: {least}");
     }

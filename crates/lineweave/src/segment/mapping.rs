@@ -5,6 +5,7 @@ use super::map::{map_bytes, unmap, PAGE};
 use super::{Mapped, Segment};
 use crate::error::Error;
 use crate::sync::{AtomicU64, Ordering};
+use crate::throttle;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -26,7 +27,9 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     pub fn new(fd: BorrowedFd<'_>, at: u64, bytes: usize) -> Result<Mapping, Error> {
-        Ok(Mapping { base: map_bytes(fd, at, bytes)?, bytes, mapped: Mutex::default() })
+        let base = map_bytes(fd, at, bytes)?;
+        throttle::pause();
+        Ok(Mapping { base, bytes, mapped: Mutex::default() })
     }
 
     /// A word of the header that it begins with.

@@ -20,6 +20,7 @@ use crate::memory::available_memory;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
+use crate::throttle;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use rustix::mm::Advice;
@@ -127,6 +128,7 @@ impl TeamMemory {
     /// Reserves pages (step 3), so that touching them cannot fail later. `need` is for the message.
     pub(super) fn reserve(&self, at: u64, len: usize, need: usize) -> Result<(), Error> {
         let reserve = || rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), at, len as u64);
+        throttle::pause();
         // What is kept for others makes room.
         match reserve().or_else(|e| if self.release_kept() { reserve() } else { Err(e) }) {
             Ok(()) => Ok(()),
