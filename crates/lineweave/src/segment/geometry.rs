@@ -17,11 +17,11 @@ const WHOLE: usize = 64;
 /// Point at which a rank of a team reserves its large banks. With boxes of 1 MiB they are three quarters of its area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LargeBanks {
-    /// When it joins.
+    /// As it joins.
     AtJoin,
-    /// When a plan first needs one. Where plans are chosen beside calls, the thread that chooses one has reserved them by then.
+    /// As a plan first needs one. Where plans are chosen beside calls, the thread that chooses one has reserved them by then.
     WhenPlanned,
-    /// When a plan first needs one, as far as it does: they are 1.1 GiB among 512 ranks.
+    /// As a plan first needs one, and so far as it does: they are 1.1 GiB among 512 ranks.
     ByExtent,
 }
 

@@ -32,6 +32,7 @@ mod mapping;
 mod mapped;
 mod team_memory;
 mod records;
+mod reservation;
 mod reusable;
 mod words;
 mod header;
@@ -66,7 +67,6 @@ use crate::sync::{yield_now, AtomicBool, AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -214,41 +214,6 @@ impl Segment {
     /// Has each rank's pages come from its own node, as far as the kernel can be asked to. Without, they mostly do.
     fn keep_near(&self) {
         near::keep(self.base(), self.geometry.total());
-    }
-
-    /// Reserves pages, so that touching them cannot fail later.
-    fn reserve(&self, offset: usize, len: usize) -> Result<(), Error> {
-        self.pool.reserve(self.at + offset as u64, len, self.geometry.reserved())
-    }
-
-    /// Reserves what `rank` needs of its area when it joins, from the rank's own CPU.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub(crate) fn claim(&self, rank: usize) -> Result<(), Error> {
-        self.claim_part(rank, self.geometry.at_join())
-    }
-
-    /// Reserves a part of the area of `rank`.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub(crate) fn claim_part(&self, rank: usize, part: Range<usize>) -> Result<(), Error> {
-        self.reserve(self.geometry.areas_start() + rank * self.geometry.area() + part.start, part.len())
-    }
-
-    /// Reserves the large banks of `rank` whole, unless that was done in this process. A thread beside the rank's may do so too.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub(crate) fn claim_large_banks(&self, rank: usize) -> Result<(), Error> {
-        // Relaxed: the kernel keeps the pages, and nothing else depends on it.
-        if !self.late_banks[rank].load(Ordering::Relaxed) {
-            self.claim_part(rank, self.geometry.at_join().end..self.geometry.area())?;
-            // Relaxed: as above.
-            self.late_banks[rank].store(true, Ordering::Relaxed);
-        }
-        Ok(())
     }
 
     /// Gives the memory back, when no rank is left. What is behind the team's first pages tells where other segments are.
