@@ -172,14 +172,10 @@ fn refuse(case: &Case) {
                 (Err(said), then) => println!("wrong: {what} of {seen}: expected {then:?}, found {said}"),
             }
             match before {
-                // What is made once and kept is there after the first job.
-                None => before = Some(left_behind()),
+                // What is made once and kept is there after the first job, and no thread that chooses plans.
+                None => before = Some(left_behind_once(|left| left.threads == 1)),
                 Some(before) => {
-                    let begun = Instant::now();
-                    while left_behind() != before && begun.elapsed() < GONE {
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                    let after = left_behind();
+                    let after = left_behind_once(|left| *left == before);
                     if after != before {
                         println!("wrong: {what}: there were {before:?}, and then {after:?}");
                     }
@@ -209,6 +205,18 @@ struct Left {
     children: bool,
     /// Of the socket, and in the folder of shared memory.
     files: usize,
+}
+
+/// Returns what is left once that is as `awaited`, or after the longest time that it may take.
+fn left_behind_once(awaited: impl Fn(&Left) -> bool) -> Left {
+    let begun = Instant::now();
+    loop {
+        let left = left_behind();
+        if awaited(&left) || begun.elapsed() > GONE {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn left_behind() -> Left {
