@@ -239,6 +239,15 @@ mod tests {
         assert!(Form::BinomialBcast.stages(1, 64).unwrap().is_empty());
     }
 
+    /// Every rank but the root receives once, and a scatter moves each block as often as its rank has levels.
+    #[test]
+    fn every_rank_is_informed_once() {
+        for p in 2..200 {
+            let messages: u64 = counts(Form::Scatter, p, p as u64).iter().map(|s| s.0).sum();
+            assert_eq!(messages, p as u64 - 1);
+        }
+    }
+
     #[test]
     fn levels_are_those_of_section_4_2() {
         for g in 2..6usize {

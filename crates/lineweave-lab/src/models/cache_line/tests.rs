@@ -81,3 +81,17 @@ fn the_worst_case_is_never_better_than_the_best() {
         }
     }
 }
+
+#[test]
+fn the_broadcast_is_the_sum_of_its_parts() {
+    let phi = machine("xeon-phi-5110p");
+    let r = Reads::of(phi, Level::Numa).unwrap();
+    let t_c = SameLine::of(phi, State::E, State::E).unwrap();
+    let degrees = [4, 4, 3];
+    // Eq. 4.7 term by term: T_fw + sum T_C(k) + sum T_nb(k + 1).
+    let copies: f64 = degrees.iter().map(|&k| t_c.from_reads(&r, k as f64)).sum();
+    let back = degrees.iter().fold(MinMax::default(), |sum, &k| sum + notify_back(&r, k + 1));
+    let whole = notify_forward(&r, &t_c, &degrees) + back + MinMax { min: copies, max: copies };
+    let sum = small_broadcast(&r, &t_c, &degrees);
+    assert!((whole.min - sum.min).abs() < 1e-9 && (whole.max - sum.max).abs() < 1e-9);
+}
