@@ -91,12 +91,21 @@ static bool is_over(struct lwm_planning *p)
     return __atomic_load_n(&p->left, __ATOMIC_RELAXED) || (attempt > 0 && lwm_change_outcome(&p->shared->change.word, attempt) == LWM_AGREED);
 }
 
+/* Takes note if memory lacks for plans; the first time, the user is told. One thread makes plans, or calls do. */
+static void note(struct lwm_planning *p, lw_status status)
+{
+    static bool said;
+    if (status != LW_ERR_MEMORY) return;
+    p->no_memory = true;
+    if (!said) lwm_say("rank %d has no memory for long messages, which stay with %s: %s", p->rank, lwm_host_title, lw_last_error());
+    said = true;
+}
+
 /* Has the `which`-th call planned that is like that of the class; beyond the last: none. Returns their number. */
 static size_t plan_alike(struct lwm_planning *p, size_t which)
 {
     size_t many = 0;
-    lw_status status = lw_planner_plan_alike(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root, which, &many);
-    p->no_memory = p->no_memory || status == LW_ERR_MEMORY;
+    note(p, lw_planner_plan_alike(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root, which, &many));
     return many;
 }
 
@@ -107,8 +116,7 @@ static void plan_next(struct lwm_planning *p)
     if (p->planned == 0) {
         unsigned verdict = p->rest ? LWM_UNDECIDED : lwm_verdict_kept(p->planner, p->name);
         /* Where the host has won, too: for the second contest. */
-        lw_status status = lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root);
-        p->no_memory = status == LW_ERR_MEMORY;
+        note(p, lw_planner_plan(p->planner, p->shape.collective, p->shape.count, p->shape.type, p->shape.op, p->shape.root));
         /* The others see it with the number that are ready. */
         if (p->rank == 0) __atomic_store_n(&p->shared->verdict, verdict, __ATOMIC_RELAXED);
         /* Without a thread the call would wait for all of them. */
