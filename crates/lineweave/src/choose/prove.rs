@@ -221,7 +221,7 @@ pub(super) mod tests {
     /// Returns a team's configuration and memory.
     pub(in crate::choose) fn team(ranks: usize) -> (TeamConfig, Segment) {
         let config = Team::new(ranks).unwrap().config().clone();
-        let segment = Segment::create(ranks, config.box_bytes, false, b"").unwrap();
+        let segment = Segment::create(ranks, config.box_bytes, b"").unwrap();
         (config, segment)
     }
 

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(ask(&config), (first.clone(), 0), "taken from the file");
         // Boxes of another size are another question.
         config.box_bytes /= 2;
-        let small = Segment::create(3, config.box_bytes, false, b"").unwrap();
+        let small = Segment::create(3, config.box_bytes, b"").unwrap();
         let room = budget(&small);
         let selector = fresh(&config);
         let question = selector.question(&request, &room);

@@ -66,7 +66,7 @@ mod tests {
             let (steps, doubles) = doubled(apart, 8);
             assert_eq!((&*steps, doubles.len()), (apart, 0));
         }
-        let segment = Segment::create(1, 4096, false, &[]).expect("a segment");
+        let segment = Segment::create(1, 4096, &[]).expect("a segment");
         let told = Step::Set { at: 0, home: SleeperCounter::of(&segment, 0), value: 1 };
         let into_box = Step::Fold { a: at(0, 8), b: at(4, 8), dst: at(BANK, 64), elements: 2 };
         let out_of_box = Step::Move { src: at(BANK, 64), dst: at(OUT, 8), len: 16 };

@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn plans_that_synchronise_and_take_turns_take_lines_ahead_if_asked_to() {
-        let segment = Segment::create(2, 1 << 20, false, &[]).expect("a segment");
+        let segment = Segment::create(2, 1 << 20, &[]).expect("a segment");
         let (model, shape) = (Values::default().model(), Shape::flat(2));
         let takes = |collective: Collective, name: &str, bytes: usize, ahead: bool| {
             let problem = Problem { grain: 8, ..Problem::flat(collective, 2, bytes) };
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn lines_are_taken_where_a_rank_begins_to_wait_if_they_are_neither_few_nor_many() {
-        let segment = Segment::create(1, 4096, false, &[]).expect("a segment");
+        let segment = Segment::create(1, 4096, &[]).expect("a segment");
         let waits = |at| Step::Wait { at, home: SleeperCounter::of(&segment, 0), value: 1, apart: false };
         let steps = |len| vec![moved(len), waits(0), waits(64)].into_boxed_slice();
         let with = insert(steps(1000), &[(128, 1000)]);

@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn every_rank_is_looked_at_by_somebody_at_each_look_and_by_each_after_some() {
         for ranks in [1, 2, 3, 64, 65, 66, 128, 512] {
-            let segment = Arc::new(Segment::create(ranks, 4096, false, b"").expect("memory"));
+            let segment = Arc::new(Segment::create(ranks, 4096, b"").expect("memory"));
             let mut peers: Vec<Peers> =
                 (0..ranks).map(|rank| Peers::new(Arc::clone(&segment), rank, Arc::default())).collect();
             let looks = (ranks - 1).div_ceil(AT_ONCE);

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn all_ranks_name_the_loss_that_was_published_first() {
-    let segment = Arc::new(Segment::create(3, 4096, false, b"").expect("memory"));
+    let segment = Arc::new(Segment::create(3, 4096, b"").expect("memory"));
     let watch = |rank| {
         FailureDetector::new(Arc::clone(&segment), rank, Limits::default(), Arc::default(), WakeFence::Full)
     };
@@ -19,7 +19,7 @@ fn all_ranks_name_the_loss_that_was_published_first() {
 
 #[test]
 fn who_is_kept_from_running_within_a_call_is_named() {
-    let segment = Arc::new(Segment::create(3, 4096, false, b"").expect("memory"));
+    let segment = Arc::new(Segment::create(3, 4096, b"").expect("memory"));
     let watch = |rank| {
         FailureDetector::new(Arc::clone(&segment), rank, Limits::default(), Arc::default(), WakeFence::Full)
     };

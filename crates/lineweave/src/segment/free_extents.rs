@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_a_limit_and_the_oldest_make_room() {
-        let team = Segment::create(2, 4096, false, b"").unwrap();
+        let team = Segment::create(2, 4096, b"").unwrap();
         let pool = team.pool();
         let most = 2 * BYTES_A_RANK;
         let stretch = |i: u64, bytes| FreeExtent { at: (1 << 40) + (i << 20), mark: 7, bytes, span: 1 << 20 };

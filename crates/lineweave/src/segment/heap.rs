@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn parts_are_given_back_and_addresses_used_again() {
-        let team = Segment::create(2, 4096, false, b"").unwrap();
+        let team = Segment::create(2, 4096, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
         let heap = Heap::found(&team.pool, 2, 1 << 20).unwrap();
         let (at, span) = heap.extent();
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_another_rank_says_of_a_heap_is_checked() {
-        let team = Segment::create(2, 4096, false, b"").unwrap();
+        let team = Segment::create(2, 4096, b"").unwrap();
         let heap = Heap::found(&team.pool, 2, 1 << 20).unwrap();
         let (at, span) = heap.extent();
         let own = Arc::new(RankHeap::new(heap));
@@ -384,7 +384,7 @@ mod tests {
     fn what_is_longer_than_addresses_is_refused() {
         assert!(parts(&[u64::MAX]).is_none());
         assert!(parts(&[1 << 61, 1]).is_none());
-        let team = Segment::create(1, 4096, false, b"").unwrap();
+        let team = Segment::create(1, 4096, b"").unwrap();
         assert!(
             matches!(expect_memory(team.pool(), 1 << 60), Err(Error::Heap { need, .. }) if need == 1 << 60)
         );

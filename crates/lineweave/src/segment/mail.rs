@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn rings_and_windows_take_pages_when_used_and_are_counted_once() {
-        let team = Segment::create(3, 4096, false, b"").unwrap();
+        let team = Segment::create(3, 4096, b"").unwrap();
         let child = team.found(2, 0).unwrap();
         for segment in [&team, &*child] {
             let before = team.pool().occupied_bytes().unwrap();

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn writing_to_what_is_mapped_costs_no_faults() {
-        let segment = Segment::create(2, 1 << 20, false, &[]).expect("memory");
+        let segment = Segment::create(2, 1 << 20, &[]).expect("memory");
         segment.claim(1).expect("memory");
         let geometry = *segment.geometry();
         let part = |bank| {

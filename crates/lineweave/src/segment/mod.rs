@@ -94,21 +94,25 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A new segment, with `blob` to be read by every rank. Ranks reserve large banks when they join, or late.
+    /// [`Segment::of_geometry`] for ranks that reserve all when they join.
+    ///
+    /// # Errors
+    /// The errors of [`Segment::of_geometry`].
+    #[cfg(test)]
+    pub(crate) fn create(ranks: usize, box_bytes: usize, blob: &[u8]) -> Result<Segment, Error> {
+        Segment::of_geometry(Geometry::new(ranks, box_bytes, blob.len()), blob)
+    }
+
+    /// A new segment of this geometry, with `blob` to be read by every rank.
     ///
     /// # Errors
     /// [`Error::TeamSize`], [`Error::Memory`] when the header cannot be reserved or the whole cannot be had,
     /// [`Error::System`] when the kernel has no memfd.
-    pub(crate) fn create(
-        ranks: usize,
-        box_bytes: usize,
-        late_banks: bool,
-        blob: &[u8],
-    ) -> Result<Segment, Error> {
+    pub(crate) fn of_geometry(geometry: Geometry, blob: &[u8]) -> Result<Segment, Error> {
+        let ranks = geometry.ranks;
         if ranks == 0 || ranks > MAX_RANKS {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
-        let geometry = Geometry::new(ranks, box_bytes, blob.len()).with_late_banks(late_banks);
         let (need, total) = (geometry.reserved() as u64, geometry.total());
         let memory = available_memory(&Root::live());
         if let Some(available) = memory.available_bytes.filter(|&a| a < need) {
@@ -319,21 +323,21 @@ mod tests {
 
     #[test]
     fn a_team_that_memory_or_addresses_do_not_suffice_for_is_refused() {
-        match Segment::create(MAX_RANKS, 1 << 40, false, &[]) {
+        match Segment::create(MAX_RANKS, 1 << 40, &[]) {
             Err(Error::Memory { need, available, .. }) => assert!(need > 1 << 52 && available < need),
             other => panic!("{other:?}"),
         }
-        let more = Segment::create(MAX_RANKS + 1, 1 << 20, false, &[]);
+        let more = Segment::create(MAX_RANKS + 1, 1 << 20, &[]);
         assert!(matches!(more, Err(Error::TeamSize { most: MAX_RANKS, .. })), "{more:?}");
         // More addresses than a process has.
-        let team = Segment::create(1, 1 << 12, false, &[]).unwrap();
+        let team = Segment::create(1, 1 << 12, &[]).unwrap();
         let error = map_bytes(team.fd(), 0, 1 << 60).expect_err("2^60 addresses").to_string();
         assert!(error.contains(&(1u64 << 60).to_string()) && error.contains("mapping"), "{error}");
     }
 
     #[test]
     fn a_segment_is_attached_by_descriptor_with_its_blob() {
-        let made = Segment::create(3, 4096, false, b"model").unwrap();
+        let made = Segment::create(3, 4096, b"model").unwrap();
         let other = Segment::attach(rustix::io::dup(made.fd()).unwrap()).unwrap();
         assert_eq!(other.ranks(), 3);
         assert_eq!(other.blob(), b"model");
@@ -343,7 +347,7 @@ mod tests {
 
     #[test]
     fn segments_within_take_pages_when_reserved_and_give_them_back() {
-        let team = Segment::create(4, 65536, false, b"").unwrap();
+        let team = Segment::create(4, 65536, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
         let at = team.found(3, 0).unwrap().at();
         let (one, same) = (team.open(at, 3).unwrap(), team.open(at, 3).unwrap());
@@ -381,6 +385,6 @@ mod tests {
     fn another_file_is_refused() {
         let fd = rustix::fs::memfd_create("other", MemfdFlags::ALLOW_SEALING).unwrap();
         assert!(matches!(Segment::attach(fd), Err(Error::Foreign { .. })));
-        assert!(matches!(Segment::create(0, 4096, false, b""), Err(Error::TeamSize { .. })));
+        assert!(matches!(Segment::create(0, 4096, b""), Err(Error::TeamSize { .. })));
     }
 }

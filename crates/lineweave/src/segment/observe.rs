@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_team_is_read_from_outside() {
-        let segment = Segment::create(3, 4096, false, b"configuration").unwrap();
+        let segment = Segment::create(3, 4096, b"configuration").unwrap();
         segment.claim(1).unwrap();
         segment.join(1, 1, true);
         segment.note_wait(1, 77, 12, Awaited::Rank(0), "reduce-scatter");
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn communicators_are_found_while_they_exist() {
-        let team = Segment::create(4, 65536, false, b"").unwrap();
+        let team = Segment::create(4, 65536, b"").unwrap();
         let file = File::from(rustix::io::dup(team.fd()).unwrap());
         let made: Vec<u64> = [3, 1, 2].map(|ranks| team.found(ranks, 0).unwrap().at()).into();
         let open: Vec<_> = made.iter().zip([3, 1, 2]).map(|(&at, n)| team.open(at, n).unwrap()).collect();

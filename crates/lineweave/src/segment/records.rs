@@ -125,7 +125,7 @@ mod tests {
 
     /// Two processes' views of one team's memory.
     fn views() -> [Arc<TeamMemory>; 2] {
-        let one = Segment::create(2, 4096, false, b"").unwrap();
+        let one = Segment::create(2, 4096, b"").unwrap();
         let other = Segment::attach(rustix::io::dup(one.fd()).unwrap()).unwrap();
         [one, other].map(|segment| Arc::clone(segment.pool()))
     }

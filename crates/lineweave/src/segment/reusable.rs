@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_all_leave_alike_is_taken_again() {
-        let team = Segment::create(3, 4096, false, b"").unwrap();
+        let team = Segment::create(3, 4096, b"").unwrap();
         let one = made(&team);
         let (at, counters) = (one.at(), one.counters());
         one.left(1, BankClass::Small).store(5, Ordering::Relaxed);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn what_is_spoilt_is_given_back() {
-        let team = Segment::create(3, 4096, false, b"").unwrap();
+        let team = Segment::create(3, 4096, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
         let leaves: [[Option<u64>; 2]; 4] =
             [[Some(5), Some(6)], [None, Some(5)], [Some(5), None], [Some(5), Some(5)]];
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_makes_room() {
-        let team = Segment::create(3, 4096, false, b"").unwrap();
+        let team = Segment::create(3, 4096, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
         let made = made(&team);
         (0..2).for_each(|_| made.depart(Some(&rest(5)), PAGE));

@@ -25,7 +25,7 @@ use crate::communicator::Communicator;
 use crate::engine::{Options, ProcessGroup};
 use crate::error::{Error, Loss};
 use crate::kernel::panic_text;
-use crate::segment::Segment;
+use crate::segment::{Geometry, Segment};
 use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,7 +98,8 @@ impl Team {
     /// [`Error::TeamSize`], [`Error::Memory`], [`Error::System`].
     pub fn with(config: TeamConfig) -> Result<Team, Error> {
         let blob = config.to_bytes();
-        let segment = Segment::create(config.ranks(), config.box_bytes, config.late_banks, &blob)?;
+        let geometry = Geometry::new(config.ranks(), config.box_bytes, blob.len());
+        let segment = Segment::of_geometry(geometry.with_late_banks(config.late_banks), &blob)?;
         Ok(Team { segment: Arc::new(segment), config })
     }
 
