@@ -145,6 +145,9 @@ for mpi in openmpi mpich; do
     done
     "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/lengths.c -o "$mpis/built/lengths-$mpi"
     check "$mpi: plans of many lengths and roots, chosen beside the program" many_lengths "$mpi" 3
+    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/memory.c -o "$mpis/built/memory-$mpi"
+    check "$mpi: too little memory for long messages" says "rank 1 has no memory for long messages, which stay with" \
+        on "$mpi" 2 env LINEWEAVE_MPI_FORM=beside LINEWEAVE_MPI_AFTER=4 "$lineweave" run -- "$mpis/built/memory-$mpi"
     "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/verdicts.c -o "$mpis/built/verdicts-$mpi"
     rm -rf "$scratch/kept-$mpi"
     mkdir "$scratch/kept-$mpi"
